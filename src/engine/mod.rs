@@ -1,0 +1,4 @@
+//! Executes a model. It knows nothing of who watches; it emits [`event::TraceEvent`]s.
+
+pub mod event;
+pub mod plan;

@@ -1,0 +1,179 @@
+//! JobGraph → ExecutionGraph: operators become subtasks, edges become channels.
+//!
+//! Both are numbered densely and in the graph's order, so that every later part of the engine indexes plain
+//! vectors and the same job always gets the same numbers.
+
+use std::ops::RangeInclusive;
+
+use crate::model::key_group::key_group_range;
+use crate::model::{ChannelId, JobGraph, KeyExpr, OperatorSpec, Partitioning, SubtaskId, Uid};
+
+/// All subtasks and channels of a job (Flink: `ExecutionGraph`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExecutionGraph {
+    pub subtasks: Vec<SubtaskPlan>,
+    pub channels: Vec<ChannelPlan>,
+}
+
+/// One parallel instance of an operator.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubtaskPlan {
+    pub id: SubtaskId,
+    pub uid: Uid,
+    pub name: String,
+    /// From 0; people see `index + 1`/`parallelism`.
+    pub index: u32,
+    pub parallelism: u32,
+    pub max_parallelism: u32,
+    pub key_groups: RangeInclusive<u32>,
+    pub operator: OperatorSpec,
+    /// The channels that arrive here; a channel's place in this list is its input number.
+    pub inputs: Vec<ChannelId>,
+    /// One entry per outgoing edge.
+    pub outputs: Vec<OutputPlan>,
+}
+
+/// The channels of one outgoing edge, in the order of the receiver's subtasks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutputPlan {
+    pub partitioning: Partitioning,
+    pub channels: Vec<ChannelId>,
+    /// How a hash edge finds a record's key: as its receiver does.
+    pub key: KeyExpr,
+    /// Of the receiver, for a hash edge.
+    pub max_parallelism: u32,
+}
+
+/// One FIFO connection between two subtasks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChannelPlan {
+    pub id: ChannelId,
+    pub from: SubtaskId,
+    pub to: SubtaskId,
+    /// Index of the edge in [`JobGraph::edges`].
+    pub edge: usize,
+    /// Which input of the receiver this is.
+    pub input: usize,
+}
+
+impl ExecutionGraph {
+    /// The subtasks and channels of a valid job. Edges to operators that do not exist are left out.
+    #[must_use]
+    pub fn of(job: &JobGraph) -> Self {
+        let mut graph = Self {
+            subtasks: Vec::new(),
+            channels: Vec::new(),
+        };
+        for vertex in &job.vertices {
+            let max_parallelism = vertex.effective_max_parallelism();
+            for index in 0..vertex.parallelism {
+                graph.subtasks.push(SubtaskPlan {
+                    id: SubtaskId(to_u32(graph.subtasks.len())),
+                    uid: vertex.uid.clone(),
+                    name: vertex.name.clone(),
+                    index,
+                    parallelism: vertex.parallelism,
+                    max_parallelism,
+                    key_groups: key_group_range(index, vertex.parallelism, max_parallelism),
+                    operator: vertex.operator.clone(),
+                    inputs: Vec::new(),
+                    outputs: Vec::new(),
+                });
+            }
+        }
+        for index in 0..job.edges.len() {
+            graph.connect(job, index);
+        }
+        graph
+    }
+
+    fn connect(&mut self, job: &JobGraph, edge_index: usize) {
+        let edge = &job.edges[edge_index];
+        let (senders, receivers) = (self.subtasks_of(&edge.from), self.subtasks_of(&edge.to));
+        let Some(target) = job.vertex(&edge.to) else {
+            return;
+        };
+        let key = match &target.operator {
+            OperatorSpec::KeyedSum(spec) => spec.key.clone().unwrap_or(KeyExpr::Column),
+            OperatorSpec::Source(_) | OperatorSpec::Sink(_) => KeyExpr::Column,
+        };
+        for (position, from) in senders.iter().enumerate() {
+            let reached = match edge.partitioning {
+                Partitioning::Forward => receivers.get(position..=position).unwrap_or_default(),
+                _ => &receivers[..],
+            };
+            let channels = reached
+                .iter()
+                .map(|to| self.add_channel(*from, *to, edge_index))
+                .collect();
+            self.subtasks[from.index()].outputs.push(OutputPlan {
+                partitioning: edge.partitioning,
+                channels,
+                key: key.clone(),
+                max_parallelism: target.effective_max_parallelism(),
+            });
+        }
+    }
+
+    fn add_channel(&mut self, from: SubtaskId, to: SubtaskId, edge: usize) -> ChannelId {
+        let id = ChannelId(to_u32(self.channels.len()));
+        let inputs = &mut self.subtasks[to.index()].inputs;
+        self.channels.push(ChannelPlan {
+            id,
+            from,
+            to,
+            edge,
+            input: inputs.len(),
+        });
+        inputs.push(id);
+        id
+    }
+
+    /// The subtasks of operator `uid`, by index.
+    #[must_use]
+    pub fn subtasks_of(&self, uid: &Uid) -> Vec<SubtaskId> {
+        self.subtasks
+            .iter()
+            .filter(|subtask| subtask.uid == *uid)
+            .map(|subtask| subtask.id)
+            .collect()
+    }
+
+    #[must_use]
+    pub fn subtask(&self, id: SubtaskId) -> &SubtaskPlan {
+        &self.subtasks[id.index()]
+    }
+
+    #[must_use]
+    pub fn channel(&self, id: ChannelId) -> &ChannelPlan {
+        &self.channels[id.index()]
+    }
+
+    /// How a person calls this subtask: `sum 1/2`.
+    #[must_use]
+    pub fn subtask_name(&self, id: SubtaskId) -> String {
+        let subtask = self.subtask(id);
+        format!(
+            "{} {}/{}",
+            subtask.name,
+            subtask.index + 1,
+            subtask.parallelism
+        )
+    }
+
+    /// How a person calls this channel: `numbers 1/1 → sum 1/2`.
+    #[must_use]
+    pub fn channel_name(&self, id: ChannelId) -> String {
+        let channel = self.channel(id);
+        format!(
+            "{} → {}",
+            self.subtask_name(channel.from),
+            self.subtask_name(channel.to)
+        )
+    }
+}
+
+/// Validation bounds subtasks and channels far below `u32::MAX`.
+fn to_u32(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}

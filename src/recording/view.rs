@@ -1,0 +1,180 @@
+//! What is on screen: a run's state as folded from its events, and nothing else.
+//!
+//! `View::apply` is the only writer. It never looks at a clock or at the engine; two equal prefixes of a log give
+//! equal views.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use rust_decimal::Decimal;
+
+use crate::engine::event::{AbortReason, CheckpointKind, JobStatus, SubtaskStatus};
+use crate::model::{ChannelId, CheckpointId, Key, Origin, StreamElement, StreamEvent, SubtaskId};
+
+/// The state of a run after a prefix of its events.
+#[derive(Clone, Debug, PartialEq)]
+pub struct View {
+    /// How many events are folded in.
+    pub position: usize,
+    /// The step of the last event.
+    pub step: u64,
+    /// The time of the last event.
+    pub at_us: u64,
+    pub job: JobStatus,
+    /// How often the job was restored.
+    pub restarts: u32,
+    /// By [`SubtaskId`].
+    pub subtasks: Vec<SubtaskView>,
+    /// By [`ChannelId`].
+    pub channels: Vec<ChannelView>,
+    /// All that were ever triggered.
+    pub checkpoints: BTreeMap<CheckpointId, CheckpointView>,
+    /// Requests that wait for a pending checkpoint to end.
+    pub queued_triggers: u32,
+    /// By script entry: when it fired, if it has.
+    pub script_fired_us: Vec<Option<u64>>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubtaskView {
+    pub status: SubtaskStatus,
+    /// Sources: how many records this subtask has emitted (also what its checkpoint holds).
+    pub offset: u64,
+    /// Keyed sums: the running sum per key, sorted by key.
+    pub rows: BTreeMap<Key, Row>,
+    /// Sinks: how many records were collected since the run's beginning; never turned back.
+    pub collected: u64,
+    /// Sinks: the latest collected records, newest last; at most [`SubtaskView::RECENT`].
+    pub recent: VecDeque<crate::model::Record>,
+    /// Records taken since the run's beginning; never turned back.
+    pub processed: u64,
+    /// Records emitted since the run's beginning; never turned back.
+    pub emitted: u64,
+    /// The subtask takes nothing before this time.
+    pub busy_until_us: u64,
+    /// The checkpoint whose synchronous part lasts until then.
+    pub sync: Option<(CheckpointId, u64)>,
+    /// Checkpoints whose asynchronous part runs.
+    pub writing: Vec<CheckpointId>,
+    /// The records counted in the state; see [`super::Recording::origins`].
+    pub counted: Lineage,
+}
+
+impl SubtaskView {
+    pub const RECENT: usize = 64;
+}
+
+/// One key's sum.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    pub value: Decimal,
+    /// When it last changed; none: since the restore it has not.
+    pub changed_us: Option<u64>,
+}
+
+/// A prefix-sharing list of origins: an index into the recording's arena, 0 for the empty list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lineage(pub u32);
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ChannelView {
+    /// What the channel holds, next first.
+    pub queue: VecDeque<InFlight>,
+    /// The checkpoint whose barrier shut this input, and since when.
+    pub blocked: Option<(CheckpointId, u64)>,
+    /// The last element has passed for good.
+    pub ended: bool,
+}
+
+impl ChannelView {
+    /// How many of the queued elements are records (these take up capacity; events do not).
+    #[must_use]
+    pub fn records(&self) -> usize {
+        self.queue
+            .iter()
+            .filter(|item| matches!(item.element, StreamElement::Record(_)))
+            .count()
+    }
+}
+
+/// An element on its way or queued up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InFlight {
+    pub element: StreamElement,
+    pub sent_us: u64,
+    /// From then on the receiver may take it.
+    pub ready_us: u64,
+}
+
+impl InFlight {
+    /// The checkpoint whose barrier this is.
+    #[must_use]
+    pub fn barrier(&self) -> Option<CheckpointId> {
+        match &self.element {
+            StreamElement::Event(StreamEvent::Barrier(barrier)) => Some(barrier.id),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckpointView {
+    pub id: CheckpointId,
+    pub kind: CheckpointKind,
+    pub status: CheckpointStatus,
+    pub triggered_us: u64,
+    /// When it was completed or aborted.
+    pub decided_us: Option<u64>,
+    /// By every subtask that must acknowledge.
+    pub subtasks: BTreeMap<SubtaskId, SnapshotView>,
+    /// Subtasks that had finished before it.
+    pub finished: Vec<SubtaskId>,
+    /// Whether it lies in the store, so that it can be restored.
+    pub retained: bool,
+}
+
+impl CheckpointView {
+    /// The modelled size of all state in it.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        self.subtasks
+            .values()
+            .map(|snapshot| snapshot.size_bytes)
+            .sum()
+    }
+
+    #[must_use]
+    pub fn acknowledged(&self) -> usize {
+        self.subtasks
+            .values()
+            .filter(|snapshot| snapshot.acknowledged_us.is_some())
+            .count()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckpointStatus {
+    Pending,
+    Completed,
+    Aborted(AbortReason),
+}
+
+/// One subtask's part of a checkpoint: its phases, and what was captured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SnapshotView {
+    /// The first barrier was taken (sources: the trigger arrived).
+    pub first_barrier_us: Option<u64>,
+    /// The last barrier was taken and the state captured.
+    pub captured_us: Option<u64>,
+    pub sync_until_us: Option<u64>,
+    pub written_us: Option<u64>,
+    /// The coordinator received the acknowledgement.
+    pub acknowledged_us: Option<u64>,
+    pub declined: Option<String>,
+    pub size_bytes: u64,
+    /// Captured source offset.
+    pub offset: Option<u64>,
+    /// Captured keyed state.
+    pub rows: BTreeMap<Key, Decimal>,
+    /// The records counted in the captured state.
+    pub counted: Lineage,
+}
