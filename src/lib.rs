@@ -4,3 +4,4 @@ pub mod engine;
 pub mod model;
 pub mod recording;
 pub mod run;
+pub mod ui;
