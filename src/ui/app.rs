@@ -125,11 +125,8 @@ impl LockgateApp {
     /// Files dropped on the window, the window's own close button, the system dialog's answer.
     fn take_outside_events(&mut self, ctx: &egui::Context, commands: &mut Vec<UiCommand>) {
         let dropped = ctx.input(|input| {
-            input
-                .raw
-                .dropped_files
-                .iter()
-                .find_map(|file| file.path.clone())
+            let files = input.raw.dropped_files.first();
+            files.map(|file| file.path().to_owned())
         });
         commands.extend(dropped.map(UiCommand::OpenFile));
         let wants_to_close = ctx.input(|input| input.viewport().close_requested());

@@ -322,7 +322,7 @@ pub fn input_line(scene: Scene<'_>, channel: ChannelId) -> String {
     let view = scene.channel(channel);
     let records = view.records() as u64;
     if view.blocked.is_some() {
-        return format!("blocked · {records} waiting");
+        return format!("blocked · {} waiting", scene.waiting(channel));
     }
     if view.ended {
         return "ended".to_owned();

@@ -187,7 +187,7 @@ pub fn two_sources() -> Moment {
     let channels = vec![
         channel(
             true,
-            vec![record(0, 7, 1.0), record(0, 9, 0.9), record(0, 11, 0.33)],
+            vec![record(0, 7, 1.0), record(0, 9, 1.0), record(0, 11, 0.33)],
         ),
         channel(
             true,

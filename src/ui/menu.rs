@@ -1,5 +1,6 @@
 //! The menus of the top bar. Every item works.
 
+use egui::containers::menu::MenuButton;
 use egui::{Button, MenuBar, Popup, Response, RichText, Ui};
 
 use crate::model::{CheckpointId, Command};
@@ -9,6 +10,8 @@ use super::command::{Dialog, UiCommand};
 use super::icons::{Icon, paint_icon};
 use super::samples;
 use super::theme::{Theme, ThemeChoice, medium, regular};
+
+const PADDING: f32 = 7.0;
 
 /// What the View menu shows as chosen.
 #[derive(Clone, Copy)]
@@ -30,22 +33,40 @@ pub struct MenuFacts {
 /// The four menus side by side, or folded into one.
 pub fn menus_ui(ui: &mut Ui, is_folded: bool, facts: MenuFacts, commands: &mut Vec<UiCommand>) {
     let theme = Theme::of(ui.ctx());
-    MenuBar::new().ui(ui, |ui| {
+    let font = regular(13.0);
+    let titles: &[&str] = if is_folded {
+        &["      "]
+    } else {
+        &["File", "Edit", "View", "Help"]
+    };
+    let measure = |title: &&str| {
+        let title = (*title).to_owned();
+        ui.painter()
+            .layout_no_wrap(title, font.clone(), theme.text)
+            .size()
+            .x
+            + 2.0 * PADDING
+            + 2.0
+    };
+    // A menu bar would take the whole row.
+    let width: f32 = titles.iter().map(measure).sum();
+    let (slot, _) = ui.allocate_exact_size(egui::vec2(width, 28.0), egui::Sense::hover());
+    let mut bar = ui.new_child(egui::UiBuilder::new().max_rect(slot));
+    MenuBar::new().ui(&mut bar, |ui| {
         ui.spacing_mut().item_spacing.x = 2.0;
-        ui.spacing_mut().button_padding = egui::vec2(7.0, 4.0);
+        ui.spacing_mut().button_padding = egui::vec2(PADDING, 4.0);
         let plain = |text: &str| {
             RichText::new(text)
-                .font(regular(13.0))
+                .font(font.clone())
                 .color(theme.text_soft)
         };
         if is_folded {
-            let (response, _) =
-                egui::containers::menu::MenuButton::new(plain("      ")).ui(ui, |ui| {
-                    ui.menu_button("File", |ui| file_ui(ui, commands));
-                    ui.menu_button("Edit", |ui| edit_ui(ui, facts, commands));
-                    ui.menu_button("View", |ui| view_ui(ui, facts.view, commands));
-                    ui.menu_button("Help", |ui| help_ui(ui, commands));
-                });
+            let (response, _) = MenuButton::new(plain(titles[0])).ui(ui, |ui| {
+                ui.menu_button("File", |ui| file_ui(ui, commands));
+                ui.menu_button("Edit", |ui| edit_ui(ui, facts, commands));
+                ui.menu_button("View", |ui| view_ui(ui, facts.view, commands));
+                ui.menu_button("Help", |ui| help_ui(ui, commands));
+            });
             paint_icon(
                 ui.painter(),
                 theme,

@@ -16,18 +16,6 @@ use super::theme::{Theme, semibold};
 /// How strongly a changed row is tinted at first.
 pub const TINT_ALPHA: f32 = 0.18;
 
-/// Text with its `anchor` at `at`.
-pub fn text(
-    painter: &Painter,
-    at: Pos2,
-    anchor: Align2,
-    text: impl ToString,
-    font: FontId,
-    color: Color32,
-) -> Rect {
-    painter.text(at, anchor, text, font, color)
-}
-
 /// One line of text, cut with an ellipsis at `max_width`.
 #[must_use]
 pub fn elided(
@@ -77,7 +65,7 @@ pub fn framed(painter: &Painter, rect: Rect, radius: f32, fill: Color32, stroke:
 
 #[must_use]
 pub fn corner(radius: f32) -> CornerRadius {
-    CornerRadius::same(radius.clamp(0.0, 255.0) as u8)
+    CornerRadius::same(radius.clamp(0.0, 255.0).round() as u8)
 }
 
 /// A dashed outline with square corners cut by `radius`.

@@ -30,10 +30,8 @@ struct Picture {
 }
 
 fn index_of(moment: &Moment) -> TimelineIndex {
-    let mut index = TimelineIndex {
-        end_us: moment.clock_us,
-        ..TimelineIndex::default()
-    };
+    let mut index = TimelineIndex::default();
+    index.end_us = moment.clock_us;
     index.bins = (0..94_u32)
         .map(|i| (i * 7919 % 13) % 5 + u32::from(i % 3 == 0))
         .collect();
@@ -45,11 +43,11 @@ fn index_of(moment: &Moment) -> TimelineIndex {
             last_captured_us: snapshot.and_then(|snapshot| snapshot.captured_us),
             sync_end_us: snapshot.and_then(|snapshot| snapshot.sync_until_us),
             decided_us: checkpoint.decided_us,
+            must_ack: 1,
+            captured: usize::from(checkpoint.decided_us.is_some()),
             ..CheckpointBar::default()
         };
-        index
-            .checkpoints
-            .insert(checkpoint.id, bar.all_captured_if_decided());
+        index.checkpoints.insert(checkpoint.id, bar);
     }
     index
 }

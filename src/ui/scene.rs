@@ -155,16 +155,28 @@ impl<'a> Scene<'a> {
             .find(|checkpoint| checkpoint.status == CheckpointStatus::Pending)
     }
 
-    /// The shut input with the most records behind it, and how many.
+    /// The records that have arrived at the end of `channel` and wait there.
     #[must_use]
-    pub fn most_blocked(&self) -> Option<(ChannelId, CheckpointId, usize)> {
+    pub fn waiting(&self, channel: ChannelId) -> usize {
+        let has_arrived = |item: &&InFlight| item.ready_us <= self.clock_us;
+        let is_record = |item: &&InFlight| matches!(item.element, StreamElement::Record(_));
+        self.channel(channel)
+            .queue
+            .iter()
+            .filter(has_arrived)
+            .filter(is_record)
+            .count()
+    }
+
+    /// The input that has been shut for longest, for which checkpoint, and how many records wait behind it.
+    #[must_use]
+    pub fn longest_blocked(&self) -> Option<(ChannelId, CheckpointId, usize)> {
         let blocked = self.plan.channels.iter().filter_map(|channel| {
-            let view = self.channel(channel.id);
-            view.blocked
-                .map(|(checkpoint, _)| (channel.id, checkpoint, view.records()))
+            let (checkpoint, since_us) = self.channel(channel.id).blocked?;
+            Some((since_us, channel.id, checkpoint))
         });
-        // The first of several equals, so that the callout stays where it is.
-        blocked.reduce(|best, next| if next.2 > best.2 { next } else { best })
+        let (_, channel, checkpoint) = blocked.min()?;
+        Some((channel, checkpoint, self.waiting(channel)))
     }
 }
 

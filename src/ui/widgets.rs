@@ -7,7 +7,7 @@ use egui::{
 
 use super::icons::{Icon, paint_icon};
 use super::paint::{filled, framed, text_in};
-use super::theme::{Theme, medium, regular, semibold, size, space};
+use super::theme::{Theme, ThemeKind, medium, regular, semibold, size, space};
 
 pub const BUTTON_HEIGHT: f32 = 32.0;
 
@@ -121,10 +121,8 @@ fn button_ground(painter: &Painter, theme: &Theme, rect: Rect, fill: Color32, re
     };
     let line = if response.has_focus() {
         Stroke::new(2.0, theme.accent)
-    } else if theme.kind == super::theme::ThemeKind::Dark {
-        Stroke::NONE
     } else {
-        Stroke::new(1.0, theme.line)
+        plate_line(theme)
     };
     framed(painter, rect, 7.0, fill, line);
 }
@@ -185,6 +183,15 @@ pub fn sentence(ui: &mut Ui, text: &str, color: Color32) {
     ui.add(egui::Label::new(RichText::new(text).font(regular(12.5)).color(color)).wrap());
 }
 
+/// The outline of plates: none where the fill alone tells them from the panel.
+#[must_use]
+pub fn plate_line(theme: &Theme) -> Stroke {
+    match theme.kind {
+        ThemeKind::Dark => Stroke::NONE,
+        ThemeKind::Light | ThemeKind::HighContrast => Stroke::new(1.0, theme.line),
+    }
+}
+
 /// A row on a plate: something at the left (painted by `lead` in its slot), a name, a figure at the right.
 pub struct PlateRow<'a> {
     pub name: &'a str,
@@ -214,15 +221,13 @@ impl PlateRow<'_> {
                 theme.card
             },
         );
-        if theme.kind != super::theme::ThemeKind::Dark {
-            framed(
-                ui.painter(),
-                rect,
-                space::RADIUS_SMALL,
-                Color32::TRANSPARENT,
-                Stroke::new(1.0, theme.line),
-            );
-        }
+        framed(
+            ui.painter(),
+            rect,
+            space::RADIUS_SMALL,
+            Color32::TRANSPARENT,
+            plate_line(theme),
+        );
         lead(ui.painter(), pos2(rect.left() + 17.0, rect.center().y));
         let inner = Rect::from_min_max(rect.min + vec2(36.0, 0.0), rect.max - vec2(12.0, 0.0));
         let used = text_in(

@@ -1,7 +1,7 @@
 //! Which part of the world is on screen: pan, zoom, fit. Only this transform moves; everything is painted in screen
 //! space at its final size, so text is always sharp.
 
-use egui::{Pos2, Rangef, Rect, Response, Scene, Ui, Vec2, emath::TSTransform};
+use egui::{Pos2, Rangef, Rect, Response, Scene, Ui, emath::TSTransform};
 
 pub const ZOOM_RANGE: Rangef = Rangef {
     min: 0.15,
@@ -95,11 +95,6 @@ impl Camera {
     #[must_use]
     pub fn world_from_screen(&self, point: Pos2) -> Pos2 {
         self.to_screen.inverse() * point
-    }
-
-    #[must_use]
-    pub fn world_delta(&self, delta: Vec2) -> Vec2 {
-        delta / self.zoom()
     }
 }
 

@@ -54,7 +54,7 @@ pub fn paint_card(
     );
     let ink = Ink::of(pen.theme, subtask);
     match density {
-        Density::Full => full(pen, id, rect, ink),
+        Density::Full | Density::Snug => full(pen, id, rect, ink),
         Density::Compact | Density::Dense => short(pen, id, rect, ink, density),
     }
     if subtask.status == SubtaskStatus::Failed {
@@ -116,7 +116,7 @@ fn full(pen: &Pen<'_>, id: SubtaskId, rect: Rect, ink: Ink) {
     let inner = rect.shrink2(vec2(14.0 * z, 0.0));
     heading(pen, id, line(inner, 21.0, z), ink);
     let rows = rows(pen, id);
-    let room = (((rect.height() / z) - 56.0) / 24.0).floor().max(1.0) as usize;
+    let room = ((rect.height() / z - 55.0) / 24.0).floor().max(1.0) as usize;
     let hidden = rows.len().saturating_sub(room);
     let shown = if hidden > 0 { room - 1 } else { rows.len() };
     for (place, row) in rows.iter().take(shown).enumerate() {

@@ -314,7 +314,7 @@ fn interact(
     shown: Option<&CheckpointView>,
     commands: &mut Vec<UiCommand>,
 ) {
-    let response = ui.interact(rect, ui.id().with("coordinator"), Sense::click());
+    let response = ui.interact(rect, ui.scope_id().with("coordinator"), Sense::click());
     let label = match shown {
         Some(checkpoint) => format!(
             "JobManager: checkpoint {} {}, {} of {} acknowledged",

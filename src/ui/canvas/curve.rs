@@ -46,11 +46,6 @@ impl Curve {
     }
 
     #[must_use]
-    pub fn points(&self) -> &[Pos2] {
-        &self.points
-    }
-
-    #[must_use]
     pub fn length(&self) -> f32 {
         self.lengths.last().copied().unwrap_or(0.0)
     }

@@ -179,7 +179,7 @@ impl EditCanvas {
         let middle = self.camera.to_screen * curve.along(curve.length() / 2.0);
         let edge = &frame.document.job().edges[index];
         let chip = chip(frame, middle, edge.partitioning, rim);
-        let response = ui.interact(chip, ui.id().with(("edge", index)), Sense::click());
+        let response = ui.interact(chip, ui.scope_id().with(("edge", index)), Sense::click());
         let label = format!(
             "edge {} → {}, {}",
             edge.from,
@@ -208,7 +208,7 @@ impl EditCanvas {
         let rect = self.camera.to_screen * node_rect(vertex);
         let response = ui.interact(
             rect,
-            ui.id().with(("node", &vertex.uid)),
+            ui.scope_id().with(("node", &vertex.uid)),
             Sense::click_and_drag(),
         );
         let label = format!("{} ({})", vertex.name, vertex.operator.kind_name());
@@ -300,7 +300,7 @@ impl EditCanvas {
     fn out_port_ui(&mut self, ui: &Ui, frame: &Frame<'_>, uid: Uid, at: Pos2) {
         let radius = 7.0 * self.camera.zoom().max(0.7);
         let rect = Rect::from_center_size(at, Vec2::splat(radius * 2.0 + 10.0));
-        let response = ui.interact(rect, ui.id().with(("out", &uid)), Sense::drag());
+        let response = ui.interact(rect, ui.scope_id().with(("out", &uid)), Sense::drag());
         let name = frame
             .document
             .job()

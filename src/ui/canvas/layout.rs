@@ -17,8 +17,10 @@ pub const NODE_SIZE: Vec2 = vec2(176.0, 112.0);
 /// How much a card shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Density {
-    /// Name, rows of state, status line.
+    /// Name, rows of state, status line; where the person put it.
     Full,
+    /// The same, nearer to each other.
+    Snug,
     /// Name, one figure, status.
     Compact,
     /// Name and one figure in a line.
@@ -26,7 +28,25 @@ pub enum Density {
 }
 
 impl Density {
-    pub const ALL: [Self; 3] = [Self::Full, Self::Compact, Self::Dense];
+    pub const ALL: [Self; 4] = [Self::Full, Self::Snug, Self::Compact, Self::Dense];
+
+    /// How much of the distances between operators is kept, across and down.
+    fn spread(self) -> Vec2 {
+        match self {
+            Self::Full => vec2(1.0, 1.0),
+            Self::Snug => vec2(0.86, 0.72),
+            Self::Compact => vec2(0.6, 0.6),
+            Self::Dense => vec2(0.5, 0.5),
+        }
+    }
+
+    /// The least length of a channel.
+    fn min_reach(self) -> f32 {
+        match self {
+            Self::Full | Self::Snug => MIN_REACH,
+            Self::Compact | Self::Dense => 116.0,
+        }
+    }
 }
 
 /// Everything that a layout depends on.
@@ -138,7 +158,7 @@ fn port_counts(request: &LayoutRequest, subtasks: usize) -> Vec<(usize, usize)> 
 fn card_size(request: &LayoutRequest, vertex: usize, (inputs, outputs): (usize, usize)) -> Vec2 {
     let ports = inputs.max(outputs) as f32;
     match request.density {
-        Density::Full => {
+        Density::Full | Density::Snug => {
             let rows = request.vertices[vertex].rows as f32;
             vec2(188.0, (56.0 + rows * ROW_HEIGHT).max(16.0 + 20.0 * ports))
         }
@@ -152,9 +172,9 @@ fn column_lefts(request: &LayoutRequest, owners: &[usize]) -> Vec<f32> {
     let mut lefts: Vec<f32> = request
         .vertices
         .iter()
-        .map(|vertex| vertex.position.x)
+        .map(|vertex| vertex.position.x * request.density.spread().x)
         .collect();
-    let step = card_size(request, 0, (0, 0)).x + MIN_REACH;
+    let step = card_size(request, 0, (0, 0)).x + request.density.min_reach();
     // As many passes as the longest path could need; a valid job has no cycle.
     for _ in 0..request.vertices.len() {
         let before = lefts.clone();
@@ -174,6 +194,7 @@ fn gap(density: Density, subtasks: usize) -> f32 {
         (Density::Full, 0..=2) => 112.0,
         (Density::Full, 3) => 64.0,
         (Density::Full, _) => 36.0,
+        (Density::Snug, _) => 28.0,
         (Density::Compact, _) => 22.0,
         (Density::Dense, _) => 12.0,
     }
@@ -191,7 +212,8 @@ fn stacked(request: &LayoutRequest, owners: &[usize], sizes: &[Vec2], lefts: &[f
             .map(|size| size.y + gap)
             .sum::<f32>()
             - gap;
-        let mut top = vertex.position.y + NODE_SIZE.y / 2.0 - height / 2.0;
+        let mut top =
+            (vertex.position.y + NODE_SIZE.y / 2.0) * request.density.spread().y - height / 2.0;
         for size in &sizes[range] {
             cards.push(Rect::from_min_size(pos2(lefts[index], top), *size));
             top += size.y + gap;

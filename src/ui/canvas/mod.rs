@@ -3,6 +3,7 @@
 //! Data (a [`super::scene::Scene`] or the document) → layout (pure, cached by its request) → paint. Nothing here
 //! changes a job or a run: interactions become commands.
 
+mod callout;
 pub mod camera;
 mod card;
 mod coordinator;

@@ -174,7 +174,7 @@ pub fn paint_problems(ui: &Ui, painter: &Painter, at: Pos2, width: f32, problems
 }
 
 fn describe(ui: &Ui, rect: Rect, place: usize, problem: &str) {
-    let id = ui.id().with((
+    let id = ui.scope_id().with((
         "problem",
         problem,
         place,

@@ -1,7 +1,7 @@
 //! What every painter of the run canvas needs: where to paint, how large, in which colours, of which moment.
 
 use egui::emath::TSTransform;
-use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Vec2, vec2};
+use egui::{Align2, Color32, FontId, Painter, Pos2, Rect};
 
 use super::super::scene::{KeyColors, Scene};
 use super::super::theme::{Theme, size};
@@ -62,12 +62,6 @@ pub fn font_size(base: f32, zoom: f32) -> Option<f32> {
     } else {
         Some(scaled).filter(|size| *size >= 7.0)
     }
-}
-
-/// `offset` of the world, in screen points.
-#[must_use]
-pub fn scaled_vec(x: f32, y: f32, zoom: f32) -> Vec2 {
-    vec2(x * zoom, y * zoom)
 }
 
 #[cfg(test)]

@@ -20,8 +20,8 @@ pub fn progress(item: &InFlight, clock_us: u64) -> f32 {
 
 /// For each element, head first, the distance of its centre from the gate.
 ///
-/// `elements` are progress and extent along the channel. An element never passes or overlaps the one before it,
-/// unless the channel is too short to hold them all: then all are pushed together evenly.
+/// `elements` are progress and extent along the channel. An element never passes or overlaps the one before it, and
+/// none lies outside the channel; where the channel is too short to hold them all, they are pushed together evenly.
 #[must_use]
 pub fn distances(length: f32, elements: &[(f32, f32)]) -> Vec<f32> {
     let total: f32 = elements.iter().map(|(_, extent)| extent).sum();
@@ -30,17 +30,16 @@ pub fn distances(length: f32, elements: &[(f32, f32)]) -> Vec<f32> {
     } else {
         1.0
     };
-    let mut taken = 0.0;
+    let (mut taken, mut left) = (0.0, total * squeeze);
     elements
         .iter()
         .map(|(progress, extent)| {
             let extent = extent * squeeze;
-            let natural = (1.0 - progress) * length;
-            let center = natural
-                .max(taken + extent / 2.0)
-                .min(length - extent / 2.0)
-                .max(taken + extent / 2.0);
+            // As far back as still leaves room for those behind.
+            let last = (length - left + extent / 2.0).max(taken + extent / 2.0);
+            let center = ((1.0 - progress) * length).clamp(taken + extent / 2.0, last);
             taken = center + extent / 2.0;
+            left -= extent;
             center
         })
         .collect()

@@ -2,8 +2,7 @@
 //! below. Everything comes from one [`Scene`].
 
 use egui::{
-    Align2, CursorIcon, Pos2, Rect, Response, Role, Sense, Shape, Stroke, Ui, WidgetInfo, pos2,
-    vec2,
+    Align2, CursorIcon, Pos2, Rect, Response, Role, Sense, Stroke, Ui, WidgetInfo, pos2, vec2,
 };
 
 use crate::model::{ChannelId, SubtaskId};
@@ -12,7 +11,8 @@ use super::super::command::{Selection, UiCommand};
 use super::super::explain::{input_line, status_of};
 use super::super::paint::framed;
 use super::super::scene::{KeyColors, Scene};
-use super::super::theme::{Theme, medium, semibold};
+use super::super::theme::{Theme, medium};
+use super::callout::callout;
 use super::camera::{Camera, fit_zoom};
 use super::card::{Highlight, paint_card};
 use super::coordinator::{HudSize, coordinator_ui};
@@ -24,7 +24,7 @@ use super::tube::{PlacedBarrier, paint_elements, paint_gate, paint_tube};
 use super::zoom_control::zoom_ui;
 
 /// Below this zoom a denser layout is tried.
-const MIN_FULL_ZOOM: f32 = 0.78;
+const MIN_FULL_ZOOM: f32 = 0.74;
 /// The canvas height below which the cards above and below the graph become low.
 const LOW_CANVAS: f32 = 560.0;
 
@@ -82,7 +82,11 @@ impl RunCanvas {
             let selection = clicked.map_or(Selection::None, Selection::Channel);
             commands.push(UiCommand::Select(selection));
         }
-        callout(&pen, layout, graph_area);
+        let above = Rect::from_min_max(
+            graph_area.min - vec2(20.0, 36.0),
+            graph_area.max + vec2(20.0, 12.0),
+        );
+        callout(&pen, layout, above);
         coordinator_ui(ui, &pen, area, hud, commands);
         shelf_ui(ui, &pen, area, hud, commands);
         zoom_ui(ui, area, self.camera.zoom(), commands);
@@ -113,7 +117,7 @@ impl RunCanvas {
 
 /// What the cards above and below leave for the graph.
 fn graph_area(area: Rect, hud: HudSize) -> Rect {
-    let (above, below) = (hud.coordinator_height() + 56.0, hud.shelf_height() + 40.0);
+    let (above, below) = (hud.coordinator_height() + 56.0, hud.shelf_height() + 36.0);
     Rect::from_min_max(area.min + vec2(36.0, above), area.max - vec2(36.0, below))
 }
 
@@ -193,7 +197,7 @@ fn channel_widget(
     if !ui.clip_rect().intersects(rect) {
         return;
     }
-    let response = ui.interact(rect, ui.id().with(("channel", id)), Sense::click());
+    let response = ui.interact(rect, ui.scope_id().with(("channel", id)), Sense::click());
     let label = format!(
         "{}: {}",
         pen.scene.plan.channel_name(id),
@@ -211,7 +215,7 @@ fn channel_widget(
 
 fn describe_barrier(ui: &Ui, pen: &Pen<'_>, barrier: &PlacedBarrier, place: usize) {
     let id = ui
-        .id()
+        .scope_id()
         .with(("barrier", barrier.channel, barrier.id, place));
     let label = format!(
         "barrier {} on {}",
@@ -242,7 +246,7 @@ fn subtask_widget(
     let world = layout.cards[id.index()];
     let response = ui.interact(
         pen.rect(world),
-        ui.id().with(("subtask", id)),
+        ui.scope_id().with(("subtask", id)),
         Sense::click(),
     );
     let label = format!(
@@ -269,51 +273,6 @@ fn subtask_widget(
             UiCommand::Select(Selection::Subtask(id))
         });
     }
-}
-
-/// The one sentence on the canvas: how many records wait behind the barrier, at the gate where most do.
-fn callout(pen: &Pen<'_>, layout: &Layout, area: Rect) {
-    let Some((channel, checkpoint, waiting)) = pen.scene.most_blocked() else {
-        return;
-    };
-    let words = match waiting {
-        0 => format!("shut by barrier {checkpoint}"),
-        1 => format!("1 record waits behind barrier {checkpoint}"),
-        n => format!("{n} records wait behind barrier {checkpoint}"),
-    };
-    let color = pen.theme.checkpoint_text(checkpoint);
-    let galley = pen.painter.layout_no_wrap(words, semibold(12.0), color);
-    let curve = &layout.curves[channel.index()];
-    let target = pen.pos(curve.before_end(50.0) - vec2(0.0, layout.tube_width / 2.0 + 3.0));
-    let size = galley.size() + vec2(24.0, 12.0);
-    let room = Rect::from_min_max(area.min - vec2(20.0, 34.0), area.max);
-    let wanted = pos2(target.x - size.x * 0.75, target.y - 24.0 - size.y);
-    let left = wanted
-        .x
-        .clamp(room.left(), (room.right() - size.x).max(room.left()));
-    let top = wanted
-        .y
-        .clamp(room.top(), (room.bottom() - size.y).max(room.top()));
-    let rect = Rect::from_min_size(pos2(left, top), size);
-    if rect.bottom() < target.y {
-        let from = pos2(
-            target.x.clamp(rect.left() + 10.0, rect.right() - 10.0) - 16.0,
-            rect.bottom(),
-        );
-        pen.painter.add(Shape::line_segment(
-            [from, target],
-            Stroke::new(1.2, pen.theme.checkpoint(checkpoint)),
-        ));
-    }
-    framed(
-        pen.painter,
-        rect,
-        6.0,
-        pen.theme.inset,
-        Stroke::new(1.0, pen.theme.checkpoint(checkpoint)),
-    );
-    pen.painter
-        .galley(rect.center() - galley.size() / 2.0, galley, color);
 }
 
 fn armed_hint(pen: &Pen<'_>, area: Rect, hud: HudSize) {

@@ -173,7 +173,11 @@ fn chip_ui(
     };
     line(-8.0, state, regular(11.0), pen.theme.dim);
     line(8.0, &detail, semibold(11.5), pen.theme.text);
-    let response = ui.interact(chip, ui.id().with(("shelf", checkpoint.id)), Sense::click());
+    let response = ui.interact(
+        chip,
+        ui.scope_id().with(("shelf", checkpoint.id)),
+        Sense::click(),
+    );
     let label = format!("Checkpoint {} {state}, {detail}", checkpoint.id);
     response.widget_info(|| WidgetInfo::labeled(Role::Button, true, &label));
     if response.clicked() {

@@ -15,7 +15,6 @@ use super::pen::Pen;
 const POLE: f32 = 6.0;
 const FLAG: f32 = 20.0;
 const TOKEN_FONT: f32 = 11.0;
-const MIN_TOKEN_FONT: f32 = 8.0;
 
 /// Sizes of everything in a tube of `width` world points.
 #[derive(Clone, Copy)]
@@ -94,8 +93,8 @@ fn token<'a>(
     let key = pen.scene.key_of(channel, record);
     let color = key.map_or(pen.theme.neutral, |key| pen.theme.key(pen.keys.index(&key)));
     let height = scale.token_height();
-    let font_px = (TOKEN_FONT * pen.zoom() * (height / 22.0).min(1.0) * 2.0).round() / 2.0;
-    let label = (font_px >= MIN_TOKEN_FONT).then(|| {
+    let font_px = label_size(height * pen.zoom());
+    let label = font_px.map(|font_px| {
         let text = short_value(record.value);
         pen.painter
             .layout_no_wrap(text, semibold(font_px), pen.theme.ink)
@@ -111,6 +110,12 @@ fn token<'a>(
             label,
         },
     }
+}
+
+/// The size of the figure on a token that is `height` points high on the screen. None: too small to read.
+fn label_size(height: f32) -> Option<f32> {
+    let size = (height * 0.5 * 2.0).round() / 2.0;
+    (height >= 14.5).then(|| size.max(TOKEN_FONT))
 }
 
 impl Sprite<'_> {
@@ -163,7 +168,7 @@ pub fn token_shape(source: usize, center: Pos2, size: Vec2, color: Color32) -> S
         ]
     };
     match source % 4 {
-        0 => Shape::rect_filled(rect, super::super::paint::corner(half), color),
+        0 => Shape::rect_filled(rect, super::super::paint::corner(half.ceil()), color),
         1 => Shape::rect_filled(
             rect.shrink2(vec2(0.5, half * 0.08)),
             super::super::paint::corner(half * 0.36),
@@ -213,8 +218,7 @@ fn paint_barrier(pen: &Pen<'_>, scale: TubeScale, center: Pos2, id: CheckpointId
         0.0,
         color,
     );
-    let font = (TOKEN_FONT * k * 2.0).round() / 2.0;
-    if font >= MIN_TOKEN_FONT {
+    if let Some(font) = label_size(flag_height * 1.25) {
         let at = pos2(from + 7.0 * k, notch.y);
         pen.text(at, Align2::CENTER_CENTER, id, semibold(font), pen.theme.ink);
     }

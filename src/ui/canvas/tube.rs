@@ -32,7 +32,7 @@ pub fn paint_tube(
     let points = curve.on_screen(pen.to_screen);
     let width = pen.scaled(scale.width);
     let rim = match view.blocked {
-        _ if is_selected => pen.theme.accent,
+        _ if is_selected => pen.theme.text,
         Some((checkpoint, _)) => pen
             .theme
             .tube_line
@@ -61,7 +61,7 @@ fn paint_fill(pen: &Pen<'_>, curve: &Curve, scale: TubeScale, view: &ChannelView
     let points: Vec<Pos2> = (0..=steps)
         .map(|i| pen.pos(curve.before_end(length * share * (1.0 - i as f32 / steps as f32))))
         .collect();
-    let color = pen.theme.tube.lerp_to_gamma(pen.theme.tube_full, 0.28);
+    let color = pen.theme.tube.lerp_to_gamma(pen.theme.tube_full, 0.2);
     pen.painter.add(Shape::line(
         points,
         Stroke::new(pen.scaled(scale.width), color),
@@ -109,10 +109,12 @@ pub fn paint_elements(
         .iter()
         .map(|(progress, sprite)| (*progress, sprite.extent))
         .collect();
-    let places = distances(curve.length(), &elements);
+    // The gate itself takes a little of the channel.
+    let clearance = 5.0 * scale.factor();
+    let places = distances(curve.length() - clearance, &elements);
     let mut barriers = Vec::new();
     for ((_, sprite), distance) in sprites.iter().zip(places).rev() {
-        let at = curve.before_end(distance);
+        let at = curve.before_end(distance + clearance);
         sprite.paint(pen, scale, at);
         if let Some(id) = sprite.barrier() {
             barriers.push(PlacedBarrier {

@@ -34,7 +34,7 @@ pub fn zoom_ui(ui: &Ui, area: Rect, zoom: f32, commands: &mut Vec<UiCommand>) {
             pos2(rect.left() + x, rect.top() + 4.0),
             vec2(width, SIZE.y - 8.0),
         );
-        let response = ui.interact(slot, ui.id().with(label), Sense::click());
+        let response = ui.interact(slot, ui.scope_id().with(label), Sense::click());
         response.widget_info(|| WidgetInfo::labeled(Role::Button, true, label));
         if response.hovered() || response.has_focus() {
             filled(ui.painter(), slot, space::RADIUS_SMALL, theme.card_hover);

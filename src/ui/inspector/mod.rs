@@ -84,6 +84,7 @@ fn ledger_ui(ui: &mut Ui, inspector: &RunInspector<'_>) {
     section(ui, "Ledger");
     egui::Frame::new()
         .fill(theme.card)
+        .stroke(super::widgets::plate_line(theme))
         .corner_radius(6)
         .inner_margin(egui::Margin::symmetric(14, 12))
         .show(ui, |ui| {

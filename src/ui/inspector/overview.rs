@@ -19,7 +19,7 @@ use super::{RunInspector, ledger_ui};
 pub fn overview_ui(ui: &mut Ui, inspector: &RunInspector<'_>, commands: &mut Vec<UiCommand>) {
     let scene = inspector.scene;
     let theme = Theme::of(ui.ctx());
-    if let Some((channel, checkpoint, _)) = scene.most_blocked() {
+    if let Some((channel, checkpoint, _)) = scene.longest_blocked() {
         title(ui, &format!("Channel {}", scene.channel_title(channel)));
         let words = format!("shut by barrier {checkpoint}");
         ui.label(

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use egui::{DragValue, TextEdit, Ui};
 
-use crate::model::{CsvSpec, KeyExpr, OperatorSpec, SourceKind, SourceSpec, Uid, Vertex};
+use crate::model::graph::CsvSpec;
+use crate::model::{KeyExpr, OperatorSpec, SourceKind, SourceSpec, Uid, Vertex};
 
 use super::super::command::{Selection, UiCommand};
 use super::super::document::Document;
@@ -62,7 +63,7 @@ pub fn vertex_ui(ui: &mut Ui, document: &Document, vertex: &Vertex, commands: &m
 
 /// A uid is taken over when editing ends, so that half-typed ones never collide.
 fn uid_ui(ui: &mut Ui, document: &Document, vertex: &Vertex, edited: &mut Vertex) {
-    let id = ui.id().with(("uid", &vertex.uid));
+    let id = ui.scope_id().with(("uid", &vertex.uid));
     let mut text: String = ui
         .data(|data| data.get_temp(id))
         .unwrap_or_else(|| vertex.uid.as_str().to_owned());

@@ -17,7 +17,7 @@ pub fn log_ui(ui: &mut Ui, run: &Run, commands: &mut Vec<UiCommand>) {
     ui.spacing_mut().item_spacing.y = 0.0;
     let mut area = ScrollArea::vertical().auto_shrink(false);
     // Follow the cursor whenever it has moved.
-    let id = ui.id().with("log position");
+    let id = ui.scope_id().with("log position");
     if ui.data(|data| data.get_temp::<usize>(id)) != Some(position) {
         ui.data_mut(|data| data.insert_temp(id, position));
         let offset = ROW * position as f32 - ui.available_height() * 0.75;

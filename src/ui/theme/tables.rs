@@ -10,12 +10,12 @@ const fn hex(rgb: u32) -> Color32 {
 }
 
 const OKABE_ITO: [Color32; 6] = [
-    hex(0x00E6_9F00),
     hex(0x0056_B4E9),
-    hex(0x0000_9E73),
+    hex(0x00E6_9F00),
     hex(0x00CC_79A7),
-    hex(0x00D5_5E00),
+    hex(0x0000_9E73),
     hex(0x00F0_E442),
+    hex(0x00D5_5E00),
 ];
 
 pub static DARK: Theme = Theme {
@@ -50,12 +50,12 @@ pub static DARK: Theme = Theme {
     shadow: Color32::from_black_alpha(96),
     checkpoints: OKABE_ITO,
     checkpoint_texts: [
-        hex(0x00E6_9F00),
         hex(0x0056_B4E9),
-        hex(0x002F_BE93),
+        hex(0x00E6_9F00),
         hex(0x00D8_8CB6),
-        hex(0x00F0_803C),
+        hex(0x002F_BE93),
         hex(0x00F0_E442),
+        hex(0x00F0_803C),
     ],
     keys: [
         hex(0x007F_D6B8),
@@ -101,12 +101,12 @@ pub static LIGHT: Theme = Theme {
     shadow: Color32::from_black_alpha(40),
     checkpoints: OKABE_ITO,
     checkpoint_texts: [
-        hex(0x0085_5500),
         hex(0x0014_6499),
-        hex(0x0000_6E50),
+        hex(0x0085_5500),
         hex(0x0096_3B6D),
-        hex(0x00A1_4300),
+        hex(0x0000_6E50),
         hex(0x0068_5F00),
+        hex(0x00A1_4300),
     ],
     keys: [
         hex(0x0072_CBAB),
@@ -152,12 +152,12 @@ pub static HIGH_CONTRAST: Theme = Theme {
     shadow: Color32::TRANSPARENT,
     checkpoints: OKABE_ITO,
     checkpoint_texts: [
-        hex(0x00FF_BE3D),
         hex(0x007C_CBFF),
-        hex(0x003F_DCAE),
+        hex(0x00FF_BE3D),
         hex(0x00F0_A3CC),
-        hex(0x00FF_9A57),
+        hex(0x003F_DCAE),
         hex(0x00F7_EC5B),
+        hex(0x00FF_9A57),
     ],
     keys: [
         hex(0x008F_EBCB),

@@ -54,7 +54,8 @@ pub struct CheckpointBar {
     pub decided_us: Option<u64>,
     pub is_aborted: bool,
     pub must_ack: usize,
-    captured: usize,
+    /// How many subtasks have captured their state.
+    pub captured: usize,
 }
 
 /// One stretch of a checkpoint's bar.
@@ -92,15 +93,6 @@ impl Phase {
 }
 
 impl CheckpointBar {
-    /// For fixtures: a decided checkpoint was captured by all.
-    #[cfg(test)]
-    #[must_use]
-    pub fn all_captured_if_decided(mut self) -> Self {
-        self.must_ack = 1;
-        self.captured = usize::from(self.decided_us.is_some());
-        self
-    }
-
     /// The phases so far, in order, up to `now_us` while it is pending.
     #[must_use]
     pub fn phases(&self, now_us: u64) -> Vec<(Phase, u64, u64)> {

@@ -251,7 +251,7 @@ fn lane_ui(
 ) {
     let theme = Theme::of(ui.ctx());
     let name = Rect::from_min_max(lane.min, pos2(axis.x.min - 14.0, lane.bottom()));
-    let response = ui.interact(name, ui.id().with(("lane", id)), Sense::click());
+    let response = ui.interact(name, ui.scope_id().with(("lane", id)), Sense::click());
     let is_selected = *view.selection == Selection::Checkpoint(id);
     let color = if is_selected || response.hovered() {
         theme.text
@@ -442,7 +442,7 @@ fn footer_ui(ui: &Ui, painter: &Painter, area: Rect, view: &TimelineView<'_>) {
     let galley = elided(painter, view.sentence, medium(13.0), theme.text, room);
     let at = pos2(area.left(), area.center().y - galley.size().y / 2.0);
     painter.galley(at, galley, theme.text);
-    let id = ui.id().with("what just happened");
+    let id = ui.scope_id().with("what just happened");
     ui.ctx().accesskit_node_builder(id, |node| {
         node.set_role(Role::Status);
         node.set_label(view.sentence.to_owned());
