@@ -2,5 +2,6 @@
 
 pub mod engine;
 pub mod model;
+pub mod project;
 pub mod recording;
 pub mod run;
