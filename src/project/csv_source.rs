@@ -9,6 +9,7 @@ use std::sync::Arc;
 use csv::{ByteRecord, ErrorKind, Reader, ReaderBuilder};
 use rust_decimal::Decimal;
 
+use super::error::excerpt;
 use crate::model::CsvSpec;
 
 /// With these three bounds, the sum of all rows is below 5 · 10¹⁸ and has 9 decimals, 28 digits: what a [`Decimal`]
@@ -269,7 +270,7 @@ fn decimal(text: &str) -> Result<Decimal, String> {
     if text.is_empty() {
         return Err("is empty: every row needs a value".into());
     }
-    let shown: String = text.chars().take(40).collect();
+    let shown = excerpt(text);
     let is_plain = text
         .bytes()
         .all(|byte| byte.is_ascii_digit() || b"+-.".contains(&byte));
@@ -295,7 +296,9 @@ fn decimal(text: &str) -> Result<Decimal, String> {
 fn list_of(columns: &[String]) -> String {
     const MAX_LISTED: usize = 20;
     let listed = columns.iter().take(MAX_LISTED);
-    let names: Vec<String> = listed.map(|column| format!("“{column}”")).collect();
+    let names: Vec<String> = listed
+        .map(|column| format!("“{}”", excerpt(column)))
+        .collect();
     let more = if columns.len() > MAX_LISTED {
         " …"
     } else {

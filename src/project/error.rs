@@ -156,6 +156,13 @@ pub fn syntax_reason(error: &ron::Error) -> String {
     }
 }
 
+/// The beginning of a text found in a file: short, and safe for a terminal.
+pub fn excerpt(text: &str) -> String {
+    const MAX_CHARS: usize = 40;
+    let visible = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    text.chars().take(MAX_CHARS).map(visible).collect()
+}
+
 fn subject(outer: Option<&str>, verb: &str) -> String {
     match outer {
         Some(name) => format!("{name} {verb}"),

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::error::{FileProblem, ProjectError, TextPosition, syntax_reason};
+use super::error::{FileProblem, ProjectError, TextPosition, excerpt, syntax_reason};
 use super::locate::{Cursor, locate};
 use super::outline::Outline;
 use super::{FORMAT_VERSION, csv_source, ron_options, v1};
@@ -182,7 +182,7 @@ fn check_version(text: &str, file: &str) -> Result<(), ProjectError> {
         });
     };
     let position = position_of(offset);
-    let found: String = word.chars().take(20).collect();
+    let found = excerpt(word);
     let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     match word.trim_start_matches('0').parse() {
         Ok(1..=FORMAT_VERSION) => Ok(()),

@@ -8,7 +8,7 @@ use ron::ser::PrettyConfig;
 use tempfile::NamedTempFile;
 
 use super::error::ProjectError;
-use super::load::base_dir;
+use super::load::{MAX_FILE_BYTES, base_dir};
 use super::{ron_options, v1};
 use crate::model::{JobGraph, Severity, validate};
 
@@ -40,7 +40,7 @@ pub fn to_text(job: &JobGraph) -> String {
 /// An existing file keeps its permissions; a symbolic link stays one, and its target is replaced.
 ///
 /// # Errors
-/// The job is [`Severity::Absurd`], or the file cannot be written. The old file is as it was then.
+/// The job is [`Severity::Absurd`] or larger than a file may be, or the file cannot be written. The old file is as it was then.
 pub fn save(path: &Path, job: &JobGraph) -> Result<(), ProjectError> {
     let file = || path.display().to_string();
     let problems = validate(job);
@@ -54,6 +54,16 @@ pub fn save(path: &Path, job: &JobGraph) -> Result<(), ProjectError> {
         });
     }
     let text = to_text(job);
+    if text.len() as u64 > MAX_FILE_BYTES {
+        let message = format!(
+            "It would have {} bytes, and {MAX_FILE_BYTES} are possible: shorten notes, names or labels.",
+            text.len()
+        );
+        return Err(ProjectError::Unsavable {
+            file: file(),
+            message,
+        });
+    }
     replace(path, |file| file.write_all(text.as_bytes())).map_err(|source| ProjectError::Write {
         file: file(),
         hint: hint_for(&source),

@@ -53,7 +53,7 @@ fn the_version_comes_first() {
         ),
         (
             "(\n  version: 123456789012345678901234567890,\n)",
-            "bad.ron:2:12: this file was written by a newer Lockgate (format 12345678901234567890; this one reads up to 1). Update Lockgate.",
+            "bad.ron:2:12: this file was written by a newer Lockgate (format 123456789012345678901234567890; this one reads up to 1). Update Lockgate.",
         ),
         (
             "(version: 0)",
@@ -240,6 +240,24 @@ fn what_is_unfinished_opens_as_a_draft_only() {
     }
     let finished = job_with("draft: true");
     assert!(!project::parse(&finished, "draft.ron").unwrap().is_draft());
+}
+
+/// What a file holds is shown, not obeyed, by the terminal that it is shown on.
+#[test]
+fn control_characters_do_not_reach_the_terminal() {
+    let texts = [
+        "(version: \u{1b}[2J, x)".to_owned(),
+        job_where("\"sum\", kind", "\"s\\u{1b}m\", kind"),
+        job_with("script: [(AtMs(1), Crash(\"\\u{7}\", 0))]"),
+    ];
+    for text in texts {
+        let message = refusal(&text);
+        assert!(
+            !message.contains(|c: char| c.is_control() && c != '\n'),
+            "{message:?}"
+        );
+        assert!(message.contains('\u{fffd}'), "{message:?}");
+    }
 }
 
 fn load_error(path: &Path) -> String {

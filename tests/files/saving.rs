@@ -75,6 +75,22 @@ fn an_absurd_job_is_not_saved_over_a_good_file() {
     assert_eq!(names_in(folder.path()), ["job.ron"]);
 }
 
+/// It could not be opened again.
+#[test]
+fn a_job_larger_than_any_file_is_not_saved() {
+    let (folder, path) = folder_with_old_file();
+    let mut job = odd_even();
+    job.note = "long ".repeat(1_000_000);
+    let error = save_error(&path, &job);
+    assert!(
+        error
+            .starts_with("FILE was not saved, because no file can hold this job. It would have 50"),
+        "{error}"
+    );
+    assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+    assert_eq!(names_in(folder.path()), ["job.ron"]);
+}
+
 #[test]
 fn a_save_that_fails_leaves_everything_as_it_was() {
     let (folder, path) = folder_with_old_file();

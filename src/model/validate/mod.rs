@@ -109,13 +109,16 @@ fn grouped(number: u64) -> String {
     text
 }
 
-/// `numbers`, quoted as every message quotes a name; shortened if nobody would read it to its end.
+/// A name, quoted as every message quotes names: cut where nobody would read on, and safe for a terminal.
 fn quoted(name: &str) -> String {
-    if name.chars().nth(MAX_NAME_CHARS).is_none() {
-        return format!("“{name}”");
-    }
-    let start: String = name.chars().take(MAX_NAME_CHARS).collect();
-    format!("“{start}…”")
+    let is_long = name.chars().nth(MAX_NAME_CHARS).is_some();
+    let start: String = name
+        .chars()
+        .take(MAX_NAME_CHARS)
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect();
+    let dots = if is_long { "…" } else { "" };
+    format!("“{start}{dots}”")
 }
 
 #[cfg(test)]

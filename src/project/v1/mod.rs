@@ -1,7 +1,7 @@
 //! Format 1, frozen: what a job file of `version: 1` may hold.
 //!
-//! These types are the file. They look like the model today, and stay as they are when the model moves on; [`model`] and
-//! [`settings`] translate. Whatever is left out has the value that it had when format 1 was released.
+//! These types are the file. They look like the model today, and stay as they are when the model moves on; `model` and
+//! `settings` translate. Whatever is left out has the value that it had when format 1 was released.
 
 mod model;
 mod settings;
