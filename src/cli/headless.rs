@@ -16,7 +16,7 @@ use crate::recording::{Recording, View};
 use crate::run::{Run, RunError, RunOptions};
 
 pub fn run(args: &RunArgs) -> Exit {
-    let job = match project::load(&args.file).and_then(project::LoadedJob::into_runnable) {
+    let job = match project::check(&args.file) {
         Ok(job) => job,
         Err(error) => {
             eprintln!("{error}");

@@ -1,6 +1,5 @@
 //! `lockgate run --live`: the same job on threads and the wall clock, reported as far as a live run knows.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::report::{self, Report};

@@ -163,9 +163,9 @@ impl Run {
     }
 
     fn take_over(&mut self) {
-        if let Some(mut shared) = self.worker.try_read() {
-            let news = News::take(&mut shared, self.generation);
-            drop(shared);
+        let shared = self.worker.try_read();
+        let news = shared.map(|mut shared| News::take(&mut shared, self.generation));
+        if let Some(news) = news {
             self.adopt(news);
         }
     }
