@@ -142,7 +142,7 @@ pub enum EventKind {
     Declined {
         subtask: SubtaskId,
         checkpoint: CheckpointId,
-        reason: String,
+        reason: AbortReason,
     },
     /// The metadata is written: the checkpoint counts.
     Completed {
@@ -252,7 +252,6 @@ pub enum IgnoredAck {
 pub enum RejectReason {
     NotAllRequiredTasksRunning,
     TooManyCheckpointRequests,
-    CoordinatorShutdown,
 }
 
 impl RejectReason {
@@ -262,7 +261,6 @@ impl RejectReason {
         match self {
             Self::NotAllRequiredTasksRunning => "NOT_ALL_REQUIRED_TASKS_RUNNING",
             Self::TooManyCheckpointRequests => "TOO_MANY_CHECKPOINT_REQUESTS",
-            Self::CoordinatorShutdown => "CHECKPOINT_COORDINATOR_SHUTDOWN",
         }
     }
 
@@ -272,7 +270,6 @@ impl RejectReason {
         match self {
             Self::NotAllRequiredTasksRunning => "Not all required subtasks are running.",
             Self::TooManyCheckpointRequests => "Too many checkpoint requests are waiting.",
-            Self::CoordinatorShutdown => "The job has ended.",
         }
     }
 }
@@ -280,12 +277,22 @@ impl RejectReason {
 /// Why a pending checkpoint was given up (Flink: `CheckpointFailureReason`, the part after triggering).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AbortReason {
+    /// It took longer than the timeout.
     Expired,
+    /// The asynchronous part of a subtask's snapshot failed.
     AsyncException,
-    Declined,
+    /// The metadata could not be written.
     FinalizeFailure,
+    /// A newer checkpoint completed first.
     Subsumed,
+    /// The job failed (or was stopped) while it was pending.
     CoordinatorSuspend,
+    /// At a subtask, the barrier of a newer checkpoint came before all of this one's.
+    DeclinedSubsumed,
+    /// At a subtask, a cancel marker came instead of a barrier.
+    DeclinedOnCancellationBarrier,
+    /// A subtask had finished when it was triggered.
+    DeclinedTaskClosing,
 }
 
 impl AbortReason {
@@ -295,10 +302,12 @@ impl AbortReason {
         match self {
             Self::Expired => "CHECKPOINT_EXPIRED",
             Self::AsyncException => "CHECKPOINT_ASYNC_EXCEPTION",
-            Self::Declined => "CHECKPOINT_DECLINED",
             Self::FinalizeFailure => "FINALIZE_CHECKPOINT_FAILURE",
             Self::Subsumed => "CHECKPOINT_SUBSUMED",
             Self::CoordinatorSuspend => "CHECKPOINT_COORDINATOR_SUSPEND",
+            Self::DeclinedSubsumed => "CHECKPOINT_DECLINED_SUBSUMED",
+            Self::DeclinedOnCancellationBarrier => "CHECKPOINT_DECLINED_ON_CANCELLATION_BARRIER",
+            Self::DeclinedTaskClosing => "CHECKPOINT_DECLINED_TASK_CLOSING",
         }
     }
 
@@ -307,11 +316,13 @@ impl AbortReason {
     pub fn sentence(self) -> &'static str {
         match self {
             Self::Expired => "It took longer than the timeout.",
-            Self::AsyncException => "Writing a subtask's state failed.",
-            Self::Declined => "A subtask declined it.",
+            Self::AsyncException => "A subtask could not write its state.",
             Self::FinalizeFailure => "Its metadata could not be written.",
             Self::Subsumed => "A newer checkpoint completed first.",
-            Self::CoordinatorSuspend => "The job failed while it was pending.",
+            Self::CoordinatorSuspend => "The job went down while it was pending.",
+            Self::DeclinedSubsumed => "A newer barrier overtook it at a subtask.",
+            Self::DeclinedOnCancellationBarrier => "It was given up further upstream.",
+            Self::DeclinedTaskClosing => "A subtask had just finished.",
         }
     }
 
@@ -320,7 +331,7 @@ impl AbortReason {
     pub fn counts_as_failure(self) -> bool {
         matches!(
             self,
-            Self::Expired | Self::AsyncException | Self::Declined | Self::FinalizeFailure
+            Self::Expired | Self::AsyncException | Self::FinalizeFailure
         )
     }
 }

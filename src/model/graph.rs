@@ -13,7 +13,7 @@ use super::ids::Uid;
 use super::key_group::default_max_parallelism;
 use super::script::ScriptEntry;
 
-/// A job: what `.ron` files hold and the canvas edits. May be wrong; [`super::validate`] says where.
+/// A job: what `.ron` files hold and the canvas edits. May be wrong; [`super::validate()`] says where.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobGraph {
     pub name: String,

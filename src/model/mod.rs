@@ -16,10 +16,10 @@ pub use config::{
 };
 pub use element::{CheckpointBarrier, Key, Origin, Record, StreamElement, StreamEvent};
 pub use graph::{
-    Edge, JobGraph, KeyExpr, KeyedSumSpec, OperatorSpec, Partitioning, Position, SinkSpec,
+    CsvSpec, Edge, JobGraph, KeyExpr, KeyedSumSpec, OperatorSpec, Partitioning, Position, SinkSpec,
     SourceKind, SourceSpec, Vertex,
 };
 pub use ids::{ChannelId, CheckpointId, SubtaskId, Uid};
 pub use rust_decimal::Decimal;
 pub use script::{Command, ScriptEntry, When};
-pub use validate::{Problem, Site, validate};
+pub use validate::{Problem, Severity, Site, validate};

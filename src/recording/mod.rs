@@ -2,78 +2,192 @@
 //!
 //! May know: the model, and the engine's event vocabulary and plan. Must not know: drivers, clocks, files, egui.
 
+mod fold;
+pub mod ledger;
+mod sentence;
 pub mod view;
 
 use std::sync::Arc;
 
-use crate::engine::event::TraceEvent;
+use crate::engine::event::{EventKind, TraceEvent};
 use crate::engine::plan::ExecutionGraph;
-use crate::model::{JobGraph, Origin, Record, SubtaskId};
+use crate::model::{JobGraph, Origin, Record, StreamElement, StreamEvent, SubtaskId};
 
+pub use ledger::{Ledger, Tally};
 pub use view::View;
+
+/// A view is kept after every so many events; seeking folds at most this many.
+const KEYFRAME_EVENTS: usize = 256;
 
 /// A run's events with what makes moving about in them fast.
 pub struct Recording {
     pub job: Arc<JobGraph>,
     pub plan: Arc<ExecutionGraph>,
     events: Vec<TraceEvent>,
-}
-
-/// How often source records have had their effect, at one moment of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ledger {
-    /// Records that sources have emitted (each offset once, however often it was replayed), and that reach a sum
-    /// (or a sink).
-    pub emitted: u64,
-    /// In keyed state: not yet, exactly once, more often.
-    pub state: Tally,
-    /// Out of the job through a sink: not yet, exactly once, more often.
-    pub output: Tally,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    pub zero: u64,
-    pub once: u64,
-    pub more: u64,
+    /// The views after 0, 256, 512 … events.
+    keyframes: Vec<View>,
+    /// The view after all events.
+    head: View,
+    /// What each counted record adds to its lineage: its origin and the lineage before it. Number `i` is at `i - 1`.
+    lineages: Vec<(Origin, view::Lineage)>,
+    /// What sinks collected: after how many events, where, what.
+    outputs: Vec<(usize, SubtaskId, Record)>,
+    /// The positions of all events that concern a barrier or a checkpoint.
+    barrier_positions: Vec<usize>,
 }
 
 impl Recording {
+    #[must_use]
+    pub fn new(job: Arc<JobGraph>, plan: Arc<ExecutionGraph>) -> Self {
+        let head = View::new(&plan, job.script.len());
+        Self {
+            job,
+            plan,
+            events: Vec::new(),
+            keyframes: vec![head.clone()],
+            head,
+            lineages: Vec::new(),
+            outputs: Vec::new(),
+            barrier_positions: Vec::new(),
+        }
+    }
+
+    /// Add what happened next.
+    pub fn append(&mut self, event: TraceEvent) {
+        match &event.kind {
+            EventKind::StateChanged {
+                subtask, origin, ..
+            } => {
+                let before = self.head.subtasks[subtask.index()].counted;
+                self.lineages.push((*origin, before));
+            }
+            EventKind::Collected { subtask, record } => {
+                self.outputs.push((self.events.len() + 1, *subtask, record.clone()));
+            }
+            _ => {}
+        }
+        if concerns_barriers(&event.kind) {
+            self.barrier_positions.push(self.events.len() + 1);
+        }
+        self.head.apply(&self.plan, &event);
+        self.events.push(event);
+        if self.events.len().is_multiple_of(KEYFRAME_EVENTS) {
+            self.keyframes.push(self.head.clone());
+        }
+    }
+
     #[must_use]
     pub fn events(&self) -> &[TraceEvent] {
         &self.events
     }
 
-    /// The state after the first `position` events.
+    /// The state after all events.
     #[must_use]
-    pub fn seek(&self, position: usize) -> View {
-        let _ = position;
-        todo!()
+    pub fn head(&self) -> &View {
+        &self.head
     }
 
-    /// The ledger at `view`.
+    /// The state after the first `position` events (at most all).
     #[must_use]
-    pub fn ledger(&self, view: &View) -> Ledger {
-        let _ = view;
-        todo!()
+    pub fn seek(&self, position: usize) -> View {
+        let position = position.min(self.events.len());
+        if position == self.events.len() {
+            return self.head.clone();
+        }
+        let frame = position / KEYFRAME_EVENTS;
+        let mut view = self.keyframes[frame].clone();
+        for event in &self.events[frame * KEYFRAME_EVENTS..position] {
+            view.apply(&self.plan, event);
+        }
+        view
+    }
+
+    /// The position just before the step that `position` is in (or at the end of).
+    #[must_use]
+    pub fn before_step(&self, position: usize) -> usize {
+        let Some(last) = position.checked_sub(1).and_then(|last| self.events.get(last)) else {
+            return 0;
+        };
+        self.events.partition_point(|event| event.step < last.step)
+    }
+
+    /// The position just after the step that follows `position`; the end if there is none.
+    #[must_use]
+    pub fn after_step(&self, position: usize) -> usize {
+        let Some(next) = self.events.get(position) else {
+            return self.events.len();
+        };
+        self.events.partition_point(|event| event.step <= next.step)
+    }
+
+    /// The end of the step that `position` is in; `position` itself where it is at an end.
+    #[must_use]
+    pub fn step_end(&self, position: usize) -> usize {
+        match position.checked_sub(1).and_then(|last| self.events.get(last)) {
+            Some(last) => self.events.partition_point(|event| event.step <= last.step),
+            None => self.after_step(0),
+        }
+    }
+
+    /// The position at time `at_us`: after everything that happened until then.
+    #[must_use]
+    pub fn at_time(&self, at_us: u64) -> usize {
+        self.events.partition_point(|event| event.at_us <= at_us)
+    }
+
+    /// The position just after the first event beyond `position` that concerns a barrier or a checkpoint.
+    #[must_use]
+    pub fn next_barrier_event(&self, position: usize) -> Option<usize> {
+        let place = self.barrier_positions.partition_point(|found| *found <= position);
+        self.barrier_positions.get(place).copied()
+    }
+
+    /// The position just after the last such event before `position`.
+    #[must_use]
+    pub fn previous_barrier_event(&self, position: usize) -> Option<usize> {
+        let place = self.barrier_positions.partition_point(|found| *found < position);
+        self.barrier_positions[..place].last().copied()
     }
 
     /// What sinks have collected up to `view`, in order.
-    pub fn outputs<'a>(&'a self, view: &View) -> impl Iterator<Item = (SubtaskId, &'a Record)> {
-        let _ = view;
-        std::iter::empty()
+    pub fn outputs(&self, view: &View) -> impl Iterator<Item = (SubtaskId, &Record)> {
+        let count = self.outputs.partition_point(|(position, ..)| *position <= view.position);
+        self.outputs[..count].iter().map(|(_, subtask, record)| (*subtask, record))
     }
 
     /// The records counted in `lineage`, newest first.
     pub fn origins(&self, lineage: view::Lineage) -> impl Iterator<Item = Origin> {
-        let _ = lineage;
-        std::iter::empty()
+        let entry = |lineage: view::Lineage| {
+            let index = usize::try_from(lineage.0).ok()?.checked_sub(1)?;
+            self.lineages.get(index).copied()
+        };
+        let mut next = entry(lineage);
+        std::iter::from_fn(move || {
+            let (origin, before) = next?;
+            next = entry(before);
+            Some(origin)
+        })
     }
+}
 
-    /// One sentence about the event at `index`.
-    #[must_use]
-    pub fn sentence(&self, index: usize) -> String {
-        let _ = index;
-        todo!()
+/// Whether an event belongs to the story of a checkpoint.
+#[must_use]
+pub fn concerns_barriers(event: &EventKind) -> bool {
+    match event {
+        EventKind::Sent { element, .. } => {
+            matches!(element, StreamElement::Event(StreamEvent::Barrier(_)))
+        }
+        EventKind::InputBlocked { .. }
+        | EventKind::InputUnblocked { .. }
+        | EventKind::SnapshotStarted { .. }
+        | EventKind::SnapshotWritten { .. }
+        | EventKind::SnapshotFailed { .. }
+        | EventKind::Triggered { .. }
+        | EventKind::TriggerRejected { .. }
+        | EventKind::Acknowledged { .. }
+        | EventKind::Declined { .. }
+        | EventKind::Completed { .. }
+        | EventKind::Aborted { .. } => true,
+        _ => false,
     }
 }

@@ -4,11 +4,12 @@
 //! equal views.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use rust_decimal::Decimal;
 
 use crate::engine::event::{AbortReason, CheckpointKind, JobStatus, SubtaskStatus};
-use crate::model::{ChannelId, CheckpointId, Key, Origin, StreamElement, StreamEvent, SubtaskId};
+use crate::model::{CheckpointId, Key, Record, StreamElement, StreamEvent, SubtaskId};
 
 /// The state of a run after a prefix of its events.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,11 +28,15 @@ pub struct View {
     /// By [`ChannelId`].
     pub channels: Vec<ChannelView>,
     /// All that were ever triggered.
-    pub checkpoints: BTreeMap<CheckpointId, CheckpointView>,
+    pub checkpoints: BTreeMap<CheckpointId, Arc<CheckpointView>>,
+    /// The completed checkpoints that can be restored, in the order of the store: the last one is the latest.
+    pub store: Vec<CheckpointId>,
     /// Requests that wait for a pending checkpoint to end.
     pub queued_triggers: u32,
     /// By script entry: when it fired, if it has.
     pub script_fired_us: Vec<Option<u64>>,
+    /// How many times a keyed sum has counted a record: numbers the [`Lineage`]s.
+    pub state_changes: u32,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -39,12 +44,15 @@ pub struct SubtaskView {
     pub status: SubtaskStatus,
     /// Sources: how many records this subtask has emitted (also what its checkpoint holds).
     pub offset: u64,
+    /// Sources: the highest offset ever emitted, and the one that the run began with.
+    pub highest_offset: u64,
+    pub first_offset: u64,
     /// Keyed sums: the running sum per key, sorted by key.
     pub rows: BTreeMap<Key, Row>,
     /// Sinks: how many records were collected since the run's beginning; never turned back.
     pub collected: u64,
     /// Sinks: the latest collected records, newest last; at most [`SubtaskView::RECENT`].
-    pub recent: VecDeque<crate::model::Record>,
+    pub recent: VecDeque<Record>,
     /// Records taken since the run's beginning; never turned back.
     pub processed: u64,
     /// Records emitted since the run's beginning; never turned back.
@@ -57,6 +65,8 @@ pub struct SubtaskView {
     pub writing: Vec<CheckpointId>,
     /// The records counted in the state; see [`super::Recording::origins`].
     pub counted: Lineage,
+    /// Keyed sums: the state with which this subtask last finished.
+    pub at_finish: Option<Arc<(BTreeMap<Key, Row>, Lineage)>>,
 }
 
 impl SubtaskView {
@@ -169,7 +179,7 @@ pub struct SnapshotView {
     pub written_us: Option<u64>,
     /// The coordinator received the acknowledgement.
     pub acknowledged_us: Option<u64>,
-    pub declined: Option<String>,
+    pub declined: Option<AbortReason>,
     pub size_bytes: u64,
     /// Captured source offset.
     pub offset: Option<u64>,

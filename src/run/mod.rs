@@ -3,8 +3,24 @@
 //! The window and the command line both hold a `Run`, so that what a class sees and what a test runs is the same.
 //! The window calls [`Run::update`] once a frame and reads [`Run::view`]; neither ever waits for the engine.
 
+mod cursor;
+mod session;
+mod worker;
+pub mod workdir;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::engine::event::EventKind;
 use crate::model::{BackendKind, CheckpointId, Command, JobGraph};
 use crate::recording::{Recording, View};
+use cursor::Cursor;
+pub use session::Blueprint;
+use session::{Given, Start};
+use worker::{News, Request, Worker};
+
+/// A recording that grows beyond this pauses: about an hour of a lively job, some hundred megabytes.
+const MAX_EVENTS: usize = 2_000_000;
 
 /// How a run begins.
 #[derive(Clone, Debug, Default)]
@@ -14,7 +30,7 @@ pub struct RunOptions {
     /// Instead of the job's own seed.
     pub seed: Option<u64>,
     /// The folder that CSV paths are relative to: that of the job file.
-    pub base_dir: std::path::PathBuf,
+    pub base_dir: PathBuf,
 }
 
 /// What a person does to a run. None of these edits the job.
@@ -27,17 +43,22 @@ pub enum RunAction {
     Step,
     /// To just before the current step. Exact.
     StepBack,
-    /// To the next / previous event that concerns a barrier or a checkpoint.
+    /// To the next event that concerns a barrier or a checkpoint; at the end, let the job run until there is one.
     NextBarrierEvent,
+    /// To the previous such event.
     PreviousBarrierEvent,
     /// Move the cursor to this time, clamped to what is recorded.
     SeekUs(u64),
+    /// Move the cursor to just after this many events.
+    SeekPosition(usize),
     /// Back to the newest recorded moment.
     SeekEnd,
     /// Virtual seconds per second, 0.05 ..= 20.
     SetSpeed(f32),
     /// A button: at the cursor. In the past it opens a branch there.
     Command(Command),
+    /// Go to the branch of this index (see [`Run::branches`]); the present one is kept in its place.
+    SwitchBranch(usize),
 }
 
 /// Why a run could not begin, or cannot go on: a sentence.
@@ -45,99 +66,398 @@ pub enum RunAction {
 #[error("{0}")]
 pub struct RunError(pub String);
 
+/// A course of events that was left by acting in its past.
+struct Branch {
+    recording: Recording,
+    given: Vec<Given>,
+    reached_us: u64,
+}
+
 /// A run in progress.
-pub struct Run {}
+pub struct Run {
+    blueprint: Blueprint,
+    worker: Worker,
+    recording: Recording,
+    cursor: Cursor,
+    branches: Vec<Branch>,
+    is_playing: bool,
+    speed: f32,
+    /// What the engine last said.
+    reached_us: u64,
+    next_at_us: Option<u64>,
+    served: u64,
+    /// How often it was told to begin again.
+    generation: u64,
+    given: Vec<Given>,
+    storage_dir: Option<PathBuf>,
+    error: Option<RunError>,
+    notice: Option<String>,
+}
 
 impl Run {
-    /// Start `job` on a fresh engine, paused at its beginning. Refuses a job with problems.
+    /// Start `job` on a fresh engine, paused at its beginning. Refuses a job with problems. What needs a disk happens
+    /// on the engine's thread; if that fails, [`Run::error`] says so.
     ///
     /// # Errors
-    /// A sentence: the job has a problem, a CSV file cannot be read, or the temporary folder cannot be made.
-    pub fn start(job: &JobGraph, options: RunOptions) -> Result<Self, RunError> {
-        let _ = (job, options);
-        todo!()
+    /// A sentence: the job has a problem.
+    pub fn start(job: &JobGraph, options: &RunOptions) -> Result<Self, RunError> {
+        Self::with_blueprint(Blueprint::new(job, options, None)?)
     }
 
     /// Start `job` from checkpoint `checkpoint` of `self`, on a fresh engine.
     ///
     /// # Errors
-    /// A sentence: the backend cannot read that checkpoint, it is torn, or as for [`Run::start`].
+    /// A sentence: the job has a problem. A checkpoint that cannot be read is told by [`Run::error`].
     pub fn start_from(
         &self,
         job: &JobGraph,
         checkpoint: CheckpointId,
-        options: RunOptions,
+        options: &RunOptions,
     ) -> Result<Self, RunError> {
-        let _ = (job, checkpoint, options);
-        todo!()
+        let home = self.worker.read().progress.home.clone();
+        let started_here = self.blueprint.start.as_ref().filter(|start| start.checkpoint == checkpoint);
+        let start = match (started_here, home) {
+            (Some(start), _) => start.clone(),
+            (None, Some(home)) => Start { home, checkpoint },
+            (None, None) => return Err(RunError("This run has no checkpoint yet.".to_owned())),
+        };
+        Self::with_blueprint(Blueprint::new(job, options, Some(start))?)
+    }
+
+    fn with_blueprint(blueprint: Blueprint) -> Result<Self, RunError> {
+        let worker = Worker::start(blueprint.clone())?;
+        let recording = Recording::new(blueprint.job.clone(), blueprint.plan.clone());
+        Ok(Self {
+            cursor: Cursor::at(&recording, 0),
+            blueprint,
+            worker,
+            recording,
+            branches: Vec::new(),
+            is_playing: false,
+            speed: 1.0,
+            reached_us: 0,
+            next_at_us: Some(0),
+            served: 0,
+            generation: 0,
+            given: Vec::new(),
+            storage_dir: None,
+            error: None,
+            notice: None,
+        })
     }
 
     /// Once a frame: take over what the engine has recorded and, while playing, move the clock by `dt_s` (scaled by
     /// the speed). Returns whether the picture may still change by itself (then repaint).
     pub fn update(&mut self, dt_s: f32) -> bool {
-        let _ = dt_s;
-        todo!()
+        self.take_over();
+        if self.is_playing {
+            self.play(dt_s);
+        }
+        self.is_playing || self.is_waiting()
+    }
+
+    /// Whether the engine still owes an answer.
+    fn is_waiting(&self) -> bool {
+        let starting = self.recording.events().is_empty();
+        self.error.is_none() && (starting || self.served < self.worker.sent)
+    }
+
+    fn take_over(&mut self) {
+        let shared = self.worker.try_read();
+        let news = shared.map(|mut shared| News::take(&mut shared, self.generation));
+        if let Some(news) = news {
+            self.adopt(news);
+        }
+    }
+
+    fn adopt(&mut self, news: News) {
+        self.error = news.error;
+        if self.error.is_none() && !self.worker.is_alive() {
+            let text = "The engine stopped unexpectedly. Start a new run; this one can still be looked at.";
+            self.error = Some(RunError(text.to_owned()));
+        }
+        self.is_playing &= self.error.is_none();
+        let Some(progress) = news.progress else {
+            return;
+        };
+        let follows = self.is_at_end();
+        for event in progress.events {
+            self.note(&event.kind);
+            self.recording.append(event);
+        }
+        self.served = progress.served;
+        self.reached_us = progress.reached_us;
+        self.next_at_us = progress.next_at_us;
+        self.given = progress.given;
+        self.storage_dir = progress.home.and_then(|home| home.storage_dir.clone());
+        if follows {
+            self.cursor.follow(&self.recording, self.reached_us);
+        }
+    }
+
+    /// A refusal is told to whoever asked.
+    fn note(&mut self, event: &EventKind) {
+        match event {
+            EventKind::CommandRefused { reason, .. } => self.notice = Some(reason.clone()),
+            EventKind::TriggerRejected { reason, .. } => {
+                self.notice = Some(format!("No checkpoint was taken. {}", reason.sentence()));
+            }
+            EventKind::SnapshotFailed { reason, .. } => self.notice = Some(reason.clone()),
+            _ => {}
+        }
+    }
+
+    fn play(&mut self, dt_s: f32) {
+        if self.recording.events().len() >= MAX_EVENTS {
+            self.is_playing = false;
+            self.notice = Some("The recording is full. Start a new run to go on.".to_owned());
+            return;
+        }
+        if self.is_at_end() && self.is_quiet() && self.served == self.worker.sent {
+            self.is_playing = false;
+            return;
+        }
+        if self.is_at_end() && self.served < self.worker.sent {
+            return;
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a float-to-integer cast saturates; a frame is short and positive"
+        )]
+        let passed_us = (f64::from(dt_s) * f64::from(self.speed) * 1e6).max(0.0) as u64;
+        let clock_us = self.cursor.clock_us().saturating_add(passed_us);
+        if clock_us <= self.reached_us {
+            self.cursor.move_to_time(&self.recording, clock_us);
+        } else {
+            self.cursor.move_to_time(&self.recording, self.reached_us);
+            self.worker.request(Request::Advance { until_us: clock_us });
+        }
     }
 
     pub fn act(&mut self, action: RunAction) {
-        let _ = action;
-        todo!()
+        self.notice = None;
+        let position = self.cursor.view().position;
+        match action {
+            RunAction::Play => self.is_playing = self.error.is_none(),
+            RunAction::Pause => self.is_playing = false,
+            RunAction::Step => self.step(),
+            RunAction::StepBack => self.pause_at(self.recording.before_step(position)),
+            RunAction::NextBarrierEvent => match self.recording.next_barrier_event(position) {
+                Some(next) => self.pause_at(next),
+                None => {
+                    self.pause_at(self.recording.events().len());
+                    self.ask_once(Request::NextBarrierEvent);
+                }
+            },
+            RunAction::PreviousBarrierEvent => {
+                if let Some(previous) = self.recording.previous_barrier_event(position) {
+                    self.pause_at(previous);
+                }
+            }
+            RunAction::SeekUs(at_us) => {
+                self.is_playing = false;
+                let at_us = at_us.min(self.reached_us);
+                self.cursor.jump_to_time(&self.recording, at_us);
+            }
+            RunAction::SeekPosition(position) => self.pause_at(position),
+            RunAction::SeekEnd => self.cursor.follow(&self.recording, self.reached_us),
+            RunAction::SetSpeed(speed) if speed.is_finite() => self.speed = speed.clamp(0.05, 20.0),
+            RunAction::SetSpeed(_) => {}
+            RunAction::Command(command) => self.command(command),
+            RunAction::SwitchBranch(index) => self.switch_branch(index),
+        }
+    }
+
+    fn pause_at(&mut self, position: usize) {
+        self.is_playing = false;
+        self.cursor = Cursor::at(&self.recording, position);
+    }
+
+    fn step(&mut self) {
+        self.is_playing = false;
+        if self.is_at_end() {
+            self.ask_once(Request::Step);
+        } else {
+            let position = self.recording.after_step(self.cursor.view().position);
+            self.cursor = Cursor::at(&self.recording, position);
+        }
+    }
+
+    /// Ask, unless the engine still owes an answer.
+    fn ask_once(&mut self, request: Request) {
+        if self.served == self.worker.sent {
+            self.worker.request(request);
+        }
+    }
+
+    fn command(&mut self, command: Command) {
+        if self.error.is_some() {
+            return;
+        }
+        let at_us = self.cursor.clock_us();
+        if !self.is_at_end() {
+            self.branch();
+        }
+        self.worker.request(Request::Command { at_us, command });
+    }
+
+    /// Leave what comes after the cursor as a branch, and let the engine go back to here.
+    fn branch(&mut self) {
+        let position = self.recording.step_end(self.cursor.view().position);
+        let step = self.recording.seek(position).step;
+        let mut kept = Recording::new(self.blueprint.job.clone(), self.blueprint.plan.clone());
+        for event in &self.recording.events()[..position] {
+            kept.append(event.clone());
+        }
+        let at_us = self.cursor.clock_us();
+        self.leave_for(kept, self.given.clone(), (step, at_us));
+    }
+
+    fn switch_branch(&mut self, index: usize) {
+        if index >= self.branches.len() {
+            return;
+        }
+        self.is_playing = false;
+        let branch = self.branches.remove(index);
+        let step = branch.recording.head().step;
+        self.leave_for(branch.recording, branch.given, (step, branch.reached_us));
+    }
+
+    fn leave_for(&mut self, recording: Recording, given: Vec<Given>, (step, at_us): (u64, u64)) {
+        let request = Request::Replay {
+            given: given.clone(),
+            step,
+            at_us,
+        };
+        if !self.worker.request(request) {
+            return;
+        }
+        self.generation += 1;
+        let left = std::mem::replace(&mut self.recording, recording);
+        self.branches.push(Branch {
+            recording: left,
+            given: std::mem::replace(&mut self.given, given),
+            reached_us: self.reached_us,
+        });
+        self.reached_us = at_us;
+        self.cursor.follow(&self.recording, at_us);
+    }
+
+    /// Let the job run until nothing can happen any more, or until `until_us`, waiting for it: not for a window.
+    /// `progress` is called now and then.
+    ///
+    /// # Errors
+    /// The engine could not begin or stopped.
+    pub fn finish(
+        &mut self,
+        until_us: Option<u64>,
+        mut progress: impl FnMut(&View),
+    ) -> Result<(), RunError> {
+        loop {
+            self.worker.wait();
+            let news = News::take(&mut self.worker.read(), self.generation);
+            self.adopt(news);
+            if let Some(error) = &self.error {
+                return Err(error.clone());
+            }
+            progress(self.recording.head());
+            let done = until_us.is_some_and(|until_us| self.reached_us >= until_us);
+            if self.is_quiet() || done || self.recording.events().len() >= MAX_EVENTS {
+                self.act(RunAction::SeekEnd);
+                return Ok(());
+            }
+            let soon_us = self.reached_us.saturating_add(1_000_000);
+            let horizon_us = soon_us.max(self.next_at_us.unwrap_or(0));
+            let until_us = horizon_us.min(until_us.unwrap_or(u64::MAX));
+            self.worker.request(Request::Advance { until_us });
+        }
     }
 
     /// The state at the cursor.
     #[must_use]
     pub fn view(&self) -> &View {
-        todo!()
+        self.cursor.view()
     }
 
     /// Virtual time at the cursor: at least `view().at_us`, and before the next event. Tokens move by it.
     #[must_use]
     pub fn clock_us(&self) -> u64 {
-        todo!()
+        self.cursor.clock_us()
+    }
+
+    /// The newest moment that the engine has lived through.
+    #[must_use]
+    pub fn reached_us(&self) -> u64 {
+        self.reached_us
     }
 
     #[must_use]
     pub fn recording(&self) -> &Recording {
-        todo!()
+        &self.recording
     }
 
     #[must_use]
     pub fn is_playing(&self) -> bool {
-        todo!()
+        self.is_playing
     }
 
     #[must_use]
     pub fn speed(&self) -> f32 {
-        todo!()
+        self.speed
     }
 
     /// The cursor is at the newest recorded moment.
     #[must_use]
     pub fn is_at_end(&self) -> bool {
-        todo!()
+        self.cursor.view().position == self.recording.events().len()
+    }
+
+    /// Nothing will happen by itself after the newest recorded moment.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        self.next_at_us.is_none()
     }
 
     #[must_use]
     pub fn backend(&self) -> BackendKind {
-        todo!()
+        self.blueprint.job.config.backend
     }
 
-    /// How many branches were left behind by acting in the past.
-    #[must_use]
-    pub fn branches(&self) -> usize {
-        todo!()
+    /// The branches left behind by acting in the past: when each was left last, in virtual time.
+    pub fn branches(&self) -> impl ExactSizeIterator<Item = u64> + '_ {
+        self.branches.iter().map(|branch| branch.reached_us)
     }
 
     /// The folder of a file-system checkpoint storage.
     #[must_use]
-    pub fn storage_dir(&self) -> Option<&std::path::Path> {
-        todo!()
+    pub fn storage_dir(&self) -> Option<&Path> {
+        self.storage_dir.as_deref()
+    }
+
+    /// Measured: what a retained checkpoint takes in its storage, in bytes. Reads the storage: not for every frame.
+    #[must_use]
+    pub fn stored_bytes(&self, checkpoint: CheckpointId) -> Option<u64> {
+        let home = self.worker.read().progress.home.clone()?;
+        home.storage.stored_bytes(checkpoint).ok()
+    }
+
+    /// Why the engine could not begin or cannot go on.
+    #[must_use]
+    pub fn error(&self) -> Option<&RunError> {
+        self.error.as_ref()
     }
 
     /// A message that the last action left for the person (a refused command, a torn checkpoint); cleared by the
     /// next action.
     #[must_use]
     pub fn notice(&self) -> Option<&str> {
-        todo!()
+        self.notice.as_deref()
+    }
+
+    /// The job as it runs: with the backend and seed of this run.
+    #[must_use]
+    pub fn job(&self) -> &Arc<JobGraph> {
+        &self.blueprint.job
     }
 }

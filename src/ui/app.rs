@@ -8,7 +8,6 @@ use egui::{CentralPanel, Frame, Margin, Panel, Ui};
 
 use crate::engine::event::JobStatus;
 use crate::model::JobGraph;
-use crate::recording::Ledger;
 
 use super::canvas::edit::EditCanvas;
 use super::canvas::palette::{self, palette_ui};
@@ -210,17 +209,17 @@ impl LockgateApp {
                     run: Some(&session.run),
                     selection: &self.selection,
                     tab: self.view.tab,
-                    sentence: session.sentence(),
+                    sentence: &session.sentence(),
                 };
                 panels_ui(ui, &view, commands);
             });
         }
         if self.view.inspector {
-            let nothing = Ledger::default();
+            let ledger = session.ledger();
             let inspector = RunInspector {
                 scene,
                 keys: &self.run_canvas.keys,
-                ledger: session.ledger().unwrap_or(&nothing),
+                ledger: &ledger,
                 selection: &self.selection,
                 is_playing: session.run.is_playing(),
             };

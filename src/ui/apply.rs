@@ -100,7 +100,7 @@ impl LockgateApp {
             UiCommand::New => self.put(JobGraph::default(), None),
             UiCommand::OpenSample(index) => {
                 if let Some(sample) = samples::all().get(index) {
-                    self.put((sample.job)(), None);
+                    self.put(sample.job(), None);
                 }
             }
             UiCommand::OpenDialog => self.ask_for_file(ctx, Purpose::Open),
@@ -318,7 +318,7 @@ impl LockgateApp {
 
     fn act(&mut self, action: RunAction) {
         if let Some(session) = &mut self.session {
-            session.run.act(action);
+            session.act(action);
         }
     }
 
@@ -329,7 +329,7 @@ impl LockgateApp {
             } else {
                 RunAction::Play
             };
-            session.run.act(action);
+            session.act(action);
         }
     }
 

@@ -187,6 +187,7 @@ pub fn delete(job: &mut JobGraph, what: &Selection) {
 mod tests {
     use super::*;
     use crate::model::ScriptEntry;
+    use crate::ui::fixture::two_sources_job;
     use crate::ui::samples;
 
     #[test]
@@ -225,7 +226,7 @@ mod tests {
 
     #[test]
     fn deleting_an_operator_takes_its_edges_along() {
-        let mut job = samples::two_sources();
+        let mut job = two_sources_job();
         delete(&mut job, &Selection::Vertex(Uid::new("sum")));
         assert_eq!(job.vertices.len(), 3);
         assert!(job.edges.is_empty());

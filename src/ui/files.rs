@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use crate::model::JobGraph;
+use crate::project;
 
 /// A dialog that closes this quickly was never shown: there is no desktop portal.
 const NEVER_SHOWN: Duration = Duration::from_millis(400);
@@ -16,15 +17,16 @@ const NEVER_SHOWN: Duration = Duration::from_millis(400);
 /// # Errors
 /// A sentence: what is wrong, where in the file, what to do.
 pub fn open(path: &Path) -> Result<JobGraph, String> {
-    Err(format!("Opening {} is not wired up yet.", path.display()))
+    let loaded = project::load(path).map_err(|error| error.to_string())?;
+    Ok(loaded.job)
 }
 
 /// Write `job` to `path`, whole or not at all.
 ///
 /// # Errors
 /// A sentence: what went wrong.
-pub fn save(_job: &JobGraph, path: &Path) -> Result<(), String> {
-    Err(format!("Saving {} is not wired up yet.", path.display()))
+pub fn save(job: &JobGraph, path: &Path) -> Result<(), String> {
+    project::save(path, job).map_err(|error| error.to_string())
 }
 
 /// `path`, with the ending of job files if it has none.

@@ -9,8 +9,8 @@ use rust_decimal::Decimal;
 use crate::engine::event::{CheckpointKind, JobStatus, SubtaskStatus};
 use crate::engine::plan::ExecutionGraph;
 use crate::model::{
-    CheckpointBarrier, CheckpointId, JobGraph, Key, Origin, Record, StreamElement, StreamEvent,
-    SubtaskId,
+    CheckpointBarrier, CheckpointId, Edge, JobGraph, Key, KeyExpr, KeyedSumSpec, OperatorSpec, Origin, Partitioning,
+    Position, Record, SinkSpec, SourceKind, SourceSpec, StreamElement, StreamEvent, SubtaskId, Uid, Vertex,
 };
 use crate::recording::View;
 use crate::recording::view::{
@@ -18,7 +18,6 @@ use crate::recording::view::{
     SubtaskView,
 };
 
-use super::samples;
 use super::scene::Scene;
 
 pub struct Moment {
@@ -61,7 +60,10 @@ fn idle_subtask() -> SubtaskView {
     SubtaskView {
         status: SubtaskStatus::Running,
         offset: 0,
+        highest_offset: 0,
+        first_offset: 0,
         rows: BTreeMap::new(),
+        at_finish: None,
         collected: 0,
         recent: VecDeque::new(),
         processed: 0,
@@ -150,7 +152,7 @@ fn checkpoint(
 /// The scene of the aligning checkpoint.
 #[must_use]
 pub fn two_sources() -> Moment {
-    let mut job = samples::two_sources();
+    let mut job = two_sources_job();
     job.config.checkpointing.retained = 2;
     let plan = ExecutionGraph::of(&job);
     let row = |key: Key, value: i64, changed_us| {
@@ -239,15 +241,61 @@ pub fn two_sources() -> Moment {
         channels,
         checkpoints: checkpoints
             .into_iter()
-            .map(|checkpoint| (checkpoint.id, checkpoint))
+            .map(|checkpoint| (checkpoint.id, Arc::new(checkpoint)))
             .collect(),
         queued_triggers: 0,
         script_fired_us: Vec::new(),
+        store: vec![CheckpointId(1), CheckpointId(2)],
+        state_changes: 0,
     };
     Moment {
         job,
         plan,
         view,
         clock_us: NOW_US,
+    }
+}
+
+fn vertex(uid: &str, name: &str, parallelism: u32, (x, y): (f32, f32), operator: OperatorSpec) -> Vertex {
+    Vertex {
+        uid: Uid::new(uid),
+        name: name.to_owned(),
+        parallelism,
+        max_parallelism: None,
+        position: Position { x, y },
+        operator,
+    }
+}
+
+fn sequence(uid: &str, name: &str, rate_per_s: f64, at: (f32, f32)) -> Vertex {
+    let spec = SourceSpec { kind: SourceKind::Sequence, rate_per_s, end: None };
+    vertex(uid, name, 1, at, OperatorSpec::Source(spec))
+}
+
+fn edge(from: &str, to: &str, partitioning: Partitioning) -> Edge {
+    Edge { from: Uid::new(from), to: Uid::new(to), partitioning }
+}
+
+/// Two sources of different speeds, a sum by parity, a sink.
+#[must_use]
+pub fn two_sources_job() -> JobGraph {
+    let labels = vec![Arc::from("even"), Arc::from("odd")];
+    let key = Some(KeyExpr::Modulo { modulus: 2, labels });
+    let mut sum = vertex("sum", "sum", 2, (560.0, 311.0), OperatorSpec::KeyedSum(KeyedSumSpec { key }));
+    sum.max_parallelism = Some(6);
+    JobGraph {
+        name: "two-sources".to_owned(),
+        vertices: vec![
+            sequence("a", "source a", 40.0, (40.0, 200.0)),
+            sequence("b", "source b", 15.0, (40.0, 440.0)),
+            sum,
+            vertex("sink", "sink", 1, (900.0, 311.0), OperatorSpec::Sink(SinkSpec {})),
+        ],
+        edges: vec![
+            edge("a", "sum", Partitioning::Hash),
+            edge("b", "sum", Partitioning::Hash),
+            edge("sum", "sink", Partitioning::Rebalance),
+        ],
+        ..JobGraph::default()
     }
 }

@@ -101,8 +101,8 @@ impl Picture {
         };
         let ledger = Ledger {
             emitted: 17,
-            state: tally,
-            output: tally,
+            state: Some(tally),
+            output: Some(tally),
         };
         let inspector = RunInspector {
             scene,

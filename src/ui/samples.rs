@@ -1,17 +1,17 @@
-//! The jobs under File ▸ Samples.
+//! The jobs under File ▸ Samples: those of the folder `samples/`, built in.
 
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 
-use crate::model::{
-    Edge, JobGraph, KeyExpr, KeyedSumSpec, OperatorSpec, Partitioning, Position, SinkSpec,
-    SourceKind, SourceSpec, Uid, Vertex,
-};
+use crate::model::JobGraph;
+use crate::project;
 
-/// A sample's name, what it shows, and the job.
+/// A sample's name, what it shows, and its file.
 pub struct Sample {
     pub name: &'static str,
     pub hint: &'static str,
-    pub job: fn() -> JobGraph,
+    text: &'static str,
+    /// Data that the job reads: its place below the job's folder, and its content.
+    data: Option<(&'static str, &'static str)>,
 }
 
 #[must_use]
@@ -19,107 +19,67 @@ pub fn all() -> &'static [Sample] {
     &[
         Sample {
             name: "odd-even",
-            hint: "one source, a sum by parity",
-            job: odd_even,
+            hint: "a crash, and exactly once",
+            text: include_str!("../../samples/odd-even.ron"),
+            data: None,
         },
         Sample {
             name: "two-sources",
-            hint: "two speeds: watch barriers align",
-            job: two_sources,
+            hint: "barriers that align",
+            text: include_str!("../../samples/two-sources.ron"),
+            data: None,
+        },
+        Sample {
+            name: "weather",
+            hint: "a CSV file of real data",
+            text: include_str!("../../samples/weather.ron"),
+            data: Some((
+                "data/seattle-weather.csv",
+                include_str!("../../samples/data/seattle-weather.csv"),
+            )),
         },
     ]
 }
 
-fn sequence(uid: &str, name: &str, rate_per_s: f64, at: (f32, f32)) -> Vertex {
-    let spec = SourceSpec {
-        kind: SourceKind::Sequence,
-        rate_per_s,
-        end: None,
-    };
-    vertex(uid, name, 1, at, OperatorSpec::Source(spec))
-}
+impl Sample {
+    /// The job; an empty one if the sample does not parse, which a test rules out.
+    #[must_use]
+    pub fn job(&self) -> JobGraph {
+        let file = format!("{}.ron", self.name);
+        project::parse(self.text, &file).map(|loaded| loaded.job).unwrap_or_default()
+    }
 
-fn vertex(
-    uid: &str,
-    name: &str,
-    parallelism: u32,
-    (x, y): (f32, f32),
-    operator: OperatorSpec,
-) -> Vertex {
-    Vertex {
-        uid: Uid::new(uid),
-        name: name.to_owned(),
-        parallelism,
-        max_parallelism: None,
-        position: Position { x, y },
-        operator,
+    /// Put the data that the job reads below `folder`. Does nothing for a job without.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn unpack(&self, folder: &Path) -> std::io::Result<()> {
+        let Some((path, content)) = self.data else { return Ok(()) };
+        let target: PathBuf = folder.join(path);
+        if let Some(parent) = target.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        std::fs::write(target, content)
     }
 }
 
-fn sum_by_parity(at: (f32, f32)) -> Vertex {
-    let labels = vec![Arc::from("even"), Arc::from("odd")];
-    let key = Some(KeyExpr::Modulo { modulus: 2, labels });
-    let mut sum = vertex(
-        "sum",
-        "sum",
-        2,
-        at,
-        OperatorSpec::KeyedSum(KeyedSumSpec { key }),
-    );
-    sum.max_parallelism = Some(6);
-    sum
-}
-
-fn edge(from: &str, to: &str, partitioning: Partitioning) -> Edge {
-    Edge {
-        from: Uid::new(from),
-        to: Uid::new(to),
-        partitioning,
-    }
-}
-
-/// One source, summed by parity in two subtasks.
+/// The job that an empty window opens.
 #[must_use]
 pub fn odd_even() -> JobGraph {
-    JobGraph {
-        name: "odd-even".to_owned(),
-        note: "Six key groups put even and odd on different subtasks. With Flink’s default of 128 both keys land on \
-               the same one."
-            .to_owned(),
-        vertices: vec![
-            sequence("numbers", "numbers", 10.0, (40.0, 311.0)),
-            sum_by_parity((460.0, 311.0)),
-            vertex("sink", "sink", 1, (900.0, 311.0), OperatorSpec::Sink(SinkSpec {})),
-        ],
-        edges: vec![edge("numbers", "sum", Partitioning::Hash), edge("sum", "sink", Partitioning::Rebalance)],
-        ..JobGraph::default()
-    }
+    all()[0].job()
 }
 
-/// Two sources of different speeds: barriers arrive at different times, and early records wait.
-#[must_use]
-pub fn two_sources() -> JobGraph {
-    JobGraph {
-        name: "two-sources".to_owned(),
-        note: "Press Checkpoint and watch the faster source’s records wait behind its barrier."
-            .to_owned(),
-        vertices: vec![
-            sequence("a", "source a", 40.0, (40.0, 200.0)),
-            sequence("b", "source b", 15.0, (40.0, 440.0)),
-            sum_by_parity((560.0, 311.0)),
-            vertex(
-                "sink",
-                "sink",
-                1,
-                (900.0, 311.0),
-                OperatorSpec::Sink(SinkSpec {}),
-            ),
-        ],
-        edges: vec![
-            edge("a", "sum", Partitioning::Hash),
-            edge("b", "sum", Partitioning::Hash),
-            edge("sum", "sink", Partitioning::Rebalance),
-        ],
-        ..JobGraph::default()
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::validate;
+
+    #[test]
+    fn every_built_in_sample_is_a_job_that_runs() {
+        for sample in all() {
+            let job = sample.job();
+            assert!(!job.vertices.is_empty(), "{} does not parse", sample.name);
+            assert_eq!(validate(&job), [], "{}", sample.name);
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::model::{BackendKind, CheckpointId, JobGraph};
 use crate::recording::Ledger;
-use crate::run::{Run, RunError, RunOptions};
+use crate::run::{Run, RunAction, RunError, RunOptions};
 
 use super::scene::Scene;
 use super::timeline::index::TimelineIndex;
@@ -12,12 +12,22 @@ use super::timeline::index::TimelineIndex;
 pub struct Session {
     pub run: Run,
     pub index: TimelineIndex,
-    /// The ledger and sentence of a position, kept until the cursor moves.
-    facts: Option<(Moment, Ledger, String)>,
+    /// Counts the changes of branch: two recordings of the same length may differ.
+    history: usize,
+    facts: Option<Facts>,
+    /// Since the facts were gathered.
+    age_s: f32,
 }
 
-/// What identifies a moment of the run: position, and branch.
-type Moment = (usize, usize);
+/// What is gathered from a recording at one moment, kept until the cursor moves.
+struct Facts {
+    /// Position, and branch.
+    moment: (usize, usize),
+    ledger: Ledger,
+}
+
+/// While playing, the ledger is as old as this at most.
+const LEDGER_S: f32 = 0.15;
 
 impl Session {
     /// Start `job` afresh.
@@ -34,7 +44,7 @@ impl Session {
             base_dir,
             ..RunOptions::default()
         };
-        Ok(Self::of(Run::start(job, options)?))
+        Ok(Self::of(Run::start(job, &options)?))
     }
 
     /// Start the same job on `backend`, from checkpoint `from` of this run if given.
@@ -54,8 +64,8 @@ impl Session {
             ..RunOptions::default()
         };
         let run = match from {
-            Some(checkpoint) => self.run.start_from(&job, checkpoint, options)?,
-            None => Run::start(&job, options)?,
+            Some(checkpoint) => self.run.start_from(&job, checkpoint, &options)?,
+            None => Run::start(&job, &options)?,
         };
         Ok(Self::of(run))
     }
@@ -64,30 +74,34 @@ impl Session {
         Self {
             run,
             index: TimelineIndex::default(),
+            history: 0,
             facts: None,
+            age_s: LEDGER_S,
         }
     }
 
     /// Once a frame. Returns whether the picture may still change by itself.
     pub fn update(&mut self, dt_s: f32) -> bool {
         let is_moving = self.run.update(dt_s);
-        self.index
-            .update(self.run.recording().events(), self.run.branches());
-        let moment = (self.run.view().position, self.run.branches());
-        if self
-            .facts
-            .as_ref()
-            .is_none_or(|(known, ..)| *known != moment)
-        {
-            let recording = self.run.recording();
-            let ledger = recording.ledger(self.run.view());
-            let sentence = match moment.0.checked_sub(1) {
-                Some(last) => recording.sentence(last),
-                None => "Nothing has happened yet.".to_owned(),
-            };
-            self.facts = Some((moment, ledger, sentence));
+        self.index.update(self.run.recording().events(), self.history);
+        self.age_s += dt_s;
+        let moment = (self.run.view().position, self.history);
+        let is_known = self.facts.as_ref().is_some_and(|facts| facts.moment == moment);
+        // The ledger looks at every record: while playing, a few times a second are enough.
+        if !is_known && (!self.run.is_playing() || self.age_s > LEDGER_S) {
+            self.age_s = 0.0;
+            self.facts = Some(Facts { moment, ledger: self.run.recording().ledger(self.run.view()) });
         }
         is_moving
+    }
+
+    /// Carry out `action`.
+    pub fn act(&mut self, action: RunAction) {
+        let (branches, is_switch) = (self.run.branches().len(), matches!(action, RunAction::SwitchBranch(_)));
+        self.run.act(action);
+        if is_switch || self.run.branches().len() != branches {
+            self.history += 1;
+        }
     }
 
     #[must_use]
@@ -102,24 +116,28 @@ impl Session {
     }
 
     #[must_use]
-    pub fn ledger(&self) -> Option<&Ledger> {
-        self.facts.as_ref().map(|(_, ledger, _)| ledger)
+    pub fn ledger(&self) -> Ledger {
+        self.facts.as_ref().map(|facts| facts.ledger).unwrap_or_default()
     }
 
     /// What just happened, or what the last action had to say.
     #[must_use]
-    pub fn sentence(&self) -> &str {
-        let recorded = || self.facts.as_ref().map_or("", |(.., sentence)| sentence);
-        self.run.notice().unwrap_or_else(recorded)
+    pub fn sentence(&self) -> String {
+        if let Some(error) = self.run.error() {
+            return error.to_string();
+        }
+        if let Some(notice) = self.run.notice() {
+            return notice.to_owned();
+        }
+        match self.run.view().position.checked_sub(1) {
+            Some(last) => self.run.recording().sentence(last),
+            None => "Nothing has happened yet.".to_owned(),
+        }
     }
 
     /// Checkpoints that can be restored, newest first.
     #[must_use]
     pub fn restorable(&self) -> Vec<CheckpointId> {
-        let checkpoints = self.run.view().checkpoints.values().rev();
-        checkpoints
-            .filter(|checkpoint| checkpoint.retained)
-            .map(|checkpoint| checkpoint.id)
-            .collect()
+        self.run.view().store.iter().rev().copied().collect()
     }
 }

@@ -385,6 +385,7 @@ impl LayoutCache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ui::fixture::two_sources_job;
     use crate::ui::samples;
 
     fn layout_of(job: &JobGraph, density: Density) -> Layout {
@@ -392,7 +393,7 @@ mod tests {
     }
 
     fn wide_job(parallelism: u32) -> JobGraph {
-        let mut job = samples::two_sources();
+        let mut job = two_sources_job();
         for vertex in &mut job.vertices {
             vertex.parallelism = parallelism;
         }

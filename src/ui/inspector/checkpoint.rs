@@ -161,8 +161,8 @@ fn snapshot_ui(
 
 /// How far one subtask's part is.
 fn stage(now_us: u64, snapshot: &SnapshotView, theme: &Theme) -> (String, egui::Color32) {
-    if let Some(reason) = &snapshot.declined {
-        return (format!("declined: {reason}"), theme.error);
+    if let Some(reason) = snapshot.declined {
+        return (format!("declined: {}", reason.name()), theme.error);
     }
     match snapshot {
         SnapshotView {

@@ -76,11 +76,6 @@ fn scrolled(ui: &mut Ui, content: impl FnOnce(&mut Ui)) {
 /// The account of all source records: the same at the end of every run view.
 fn ledger_ui(ui: &mut Ui, inspector: &RunInspector<'_>) {
     let theme = Theme::of(ui.ctx());
-    let Ledger {
-        emitted,
-        state,
-        output,
-    } = inspector.ledger;
     section(ui, "Ledger");
     egui::Frame::new()
         .fill(theme.card)
@@ -90,21 +85,8 @@ fn ledger_ui(ui: &mut Ui, inspector: &RunInspector<'_>) {
         .show(ui, |ui| {
             ui.set_width(ui.available_width());
             ui.spacing_mut().item_spacing.y = 6.0;
-            let line = format!(
-                "{emitted} emitted · {} counted once · {} in flight",
-                state.once, state.zero
-            );
-            sentence(ui, &line, theme.text);
-            let (color, verdict) = match (state.more, output.more) {
-                (0, 0) => (theme.ok, "exactly once so far".to_owned()),
-                (0, n) => (
-                    theme.warn,
-                    format!(
-                        "{n} left the job more than once: a plain sink repeats after a restart"
-                    ),
-                ),
-                (n, _) => (theme.error, format!("{n} counted more than once")),
-            };
+            sentence(ui, &account(inspector.ledger), theme.text);
+            let (color, verdict) = verdict(theme, inspector.ledger);
             ui.horizontal_top(|ui| {
                 let (slot, _) =
                     ui.allocate_exact_size(egui::vec2(10.0, 18.0), egui::Sense::hover());
@@ -115,6 +97,30 @@ fn ledger_ui(ui: &mut Ui, inspector: &RunInspector<'_>) {
                 ui.add(egui::Label::new(words).wrap());
             });
         });
+}
+
+/// Where all emitted records are.
+fn account(ledger: &Ledger) -> String {
+    let emitted = ledger.emitted;
+    match ledger.state.or(ledger.output) {
+        Some(tally) if ledger.state.is_some() => {
+            format!("{emitted} emitted · {} counted once · {} in flight", tally.once, tally.zero)
+        }
+        Some(tally) => format!("{emitted} emitted · {} out once · {} in flight", tally.once, tally.zero),
+        None => format!("{emitted} emitted"),
+    }
+}
+
+fn verdict(theme: &Theme, ledger: &Ledger) -> (egui::Color32, String) {
+    let more = |tally: Option<crate::recording::Tally>| tally.map_or(0, |tally| tally.more);
+    match (more(ledger.state), more(ledger.output)) {
+        (0, 0) => (theme.ok, "exactly once so far".to_owned()),
+        (0, n) => {
+            let words = format!("state exactly once · {n} out of the sink more than once, as a plain sink does");
+            (theme.warn, words)
+        }
+        (n, _) => (theme.error, format!("{n} counted more than once")),
+    }
 }
 
 pub use vertex::empty_csv;

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use egui::{DragValue, TextEdit, Ui};
 
-use crate::model::graph::CsvSpec;
-use crate::model::{KeyExpr, OperatorSpec, SourceKind, SourceSpec, Uid, Vertex};
+use crate::model::{CsvSpec, KeyExpr, OperatorSpec, SourceKind, SourceSpec, Uid, Vertex};
 
 use super::super::command::{Selection, UiCommand};
 use super::super::document::Document;

@@ -12,10 +12,10 @@ const fn hex(rgb: u32) -> Color32 {
 const OKABE_ITO: [Color32; 6] = [
     hex(0x0056_B4E9),
     hex(0x00E6_9F00),
-    hex(0x00CC_79A7),
     hex(0x0000_9E73),
-    hex(0x00F0_E442),
+    hex(0x00CC_79A7),
     hex(0x00D5_5E00),
+    hex(0x00F0_E442),
 ];
 
 pub static DARK: Theme = Theme {
@@ -52,14 +52,14 @@ pub static DARK: Theme = Theme {
     checkpoint_texts: [
         hex(0x0056_B4E9),
         hex(0x00E6_9F00),
-        hex(0x00D8_8CB6),
         hex(0x002F_BE93),
-        hex(0x00F0_E442),
+        hex(0x00D8_8CB6),
         hex(0x00F0_803C),
+        hex(0x00F0_E442),
     ],
     keys: [
         hex(0x007F_D6B8),
-        hex(0x00F5_9DB4),
+        hex(0x00FF_A9A6),
         hex(0x00B6_A7F8),
         hex(0x00D9_C48E),
         hex(0x0096_DCE6),
@@ -103,14 +103,14 @@ pub static LIGHT: Theme = Theme {
     checkpoint_texts: [
         hex(0x0014_6499),
         hex(0x0085_5500),
-        hex(0x0096_3B6D),
         hex(0x0000_6E50),
-        hex(0x0068_5F00),
+        hex(0x0096_3B6D),
         hex(0x00A1_4300),
+        hex(0x0068_5F00),
     ],
     keys: [
         hex(0x0072_CBAB),
-        hex(0x00F0_8CA7),
+        hex(0x00F7_9790),
         hex(0x00A5_94F2),
         hex(0x00CD_B370),
         hex(0x0079_CBD8),
@@ -154,14 +154,14 @@ pub static HIGH_CONTRAST: Theme = Theme {
     checkpoint_texts: [
         hex(0x007C_CBFF),
         hex(0x00FF_BE3D),
-        hex(0x00F0_A3CC),
         hex(0x003F_DCAE),
-        hex(0x00F7_EC5B),
+        hex(0x00F0_A3CC),
         hex(0x00FF_9A57),
+        hex(0x00F7_EC5B),
     ],
     keys: [
         hex(0x008F_EBCB),
-        hex(0x00FF_B0C4),
+        hex(0x00FF_BDB9),
         hex(0x00C8_BBFF),
         hex(0x00EE_D89C),
         hex(0x00A6_EFFA),

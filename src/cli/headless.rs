@@ -1,0 +1,142 @@
+//! `lockgate run`: a job and its script without a window.
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use sha2::{Digest, Sha256};
+
+use super::live::run_live;
+use super::report::Report;
+use super::{Exit, ReportFormat, RunArgs};
+use crate::model::JobGraph;
+use crate::project;
+use crate::recording::{Recording, View};
+use crate::run::{Run, RunError, RunOptions};
+
+pub fn run(args: &RunArgs) -> Exit {
+    let job = match project::check(&args.file) {
+        Ok(job) => job,
+        Err(error) => {
+            eprintln!("{error}");
+            return Exit::BadFile;
+        }
+    };
+    let options = RunOptions {
+        backend: args.backend,
+        seed: args.seed,
+        base_dir: project::base_dir(&args.file),
+    };
+    let report = match args.live {
+        true => run_live(&job, &options, args.until_ms),
+        false => run_stepped(&job, &options, args),
+    };
+    match report.and_then(|report| print(&report, args.report).map(|()| report)) {
+        Ok(report) if report.ended_badly() => Exit::JobDown,
+        Ok(_) => Exit::Well,
+        Err(RunError(sentence)) => {
+            eprintln!("{sentence}");
+            Exit::CannotRun
+        }
+    }
+}
+
+fn run_stepped(job: &JobGraph, options: &RunOptions, args: &RunArgs) -> Result<Report, RunError> {
+    let mut run = Run::start(job, options)?;
+    let until_us = args.until_ms.map(|ms| ms.saturating_mul(1000));
+    if until_us.is_none() && !ends_by_itself(job) {
+        return Err(RunError(
+            "This job has a source without an end, so the run would never end. Say how long with --until-ms T, \
+             give the source an end, or let the script stop the job."
+                .to_owned(),
+        ));
+    }
+    let bar = progress_bar();
+    run.finish(until_us, |view| show(&bar, view))?;
+    bar.finish_and_clear();
+    let view = run.view();
+    let stored = |id| run.stored_bytes(id);
+    let mut report = Report::of_recording(run.recording(), view, run.clock_us(), stored);
+    report.trace_sha256 = Some(hash(run.recording())?);
+    if let Some(path) = &args.trace {
+        write_trace(run.recording(), path)?;
+    }
+    Ok(report)
+}
+
+/// Every source has an end, or the script stops the job.
+fn ends_by_itself(job: &JobGraph) -> bool {
+    use crate::model::{Command, OperatorSpec, SourceKind};
+    let ends = |operator: &OperatorSpec| match operator {
+        OperatorSpec::Source(source) => source.end.is_some() || matches!(source.kind, SourceKind::Csv(_)),
+        _ => true,
+    };
+    job.vertices.iter().all(|vertex| ends(&vertex.operator))
+        || job.script.iter().any(|entry| entry.command == Command::Stop)
+}
+
+/// A bar on a terminal, and only for runs that take a while.
+fn progress_bar() -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}  {elapsed}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+fn show(bar: &ProgressBar, view: &View) {
+    let (events, seconds) = (view.position, view.at_us / 1_000_000);
+    bar.set_message(format!("{events} events, {seconds} s of virtual time"));
+}
+
+fn print(report: &Report, format: ReportFormat) -> Result<(), RunError> {
+    let text = match format {
+        ReportFormat::Text => report.to_string(),
+        ReportFormat::Json => {
+            let json = serde_json::to_string_pretty(report);
+            json.map_err(|error| RunError(format!("The report cannot be written as JSON: {error}.")))? + "\n"
+        }
+    };
+    match io::stdout().write_all(text.as_bytes()) {
+        // Whoever reads may have seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.map_err(|error| RunError(format!("The report cannot be printed: {error}."))),
+    }
+}
+
+/// Every event as one line of JSON.
+fn write_events(recording: &Recording, sink: &mut impl Write) -> io::Result<()> {
+    for event in recording.events() {
+        serde_json::to_writer(&mut *sink, event)?;
+        sink.write_all(b"\n")?;
+    }
+    sink.flush()
+}
+
+/// The SHA-256 of exactly what `--trace` writes.
+fn hash(recording: &Recording) -> Result<String, RunError> {
+    let mut hasher = BufWriter::new(Sha256::new());
+    write_events(recording, &mut hasher)
+        .map_err(|error| RunError(format!("The trace cannot be hashed: {error}.")))?;
+    let hasher = hasher.into_inner().map_err(|error| RunError(error.to_string()))?;
+    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn write_trace(recording: &Recording, path: &Path) -> Result<(), RunError> {
+    let write = || -> io::Result<()> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+        write_events(recording, &mut BufWriter::new(&mut file))?;
+        file.persist(path)?;
+        Ok(())
+    };
+    write().map_err(|error| {
+        let path = path.display();
+        RunError(format!("The trace cannot be written to {path}: {error}. Choose another place."))
+    })
+}

@@ -1,0 +1,73 @@
+//! `lockgate run --live`: the same job on threads and the wall clock, reported as far as a live run knows.
+
+use std::time::Duration;
+
+use super::report::{self, Report};
+use crate::engine::driver::live::{self, LiveOptions, LiveOutcome};
+use crate::model::{JobGraph, SubtaskId};
+use crate::recording::Recording;
+use crate::run::{Blueprint, RunError, RunOptions};
+
+/// Run and report.
+///
+/// # Errors
+/// A sentence: a CSV file, the temporary folder, or working state.
+pub fn run_live(
+    job: &JobGraph,
+    options: &RunOptions,
+    until_ms: Option<u64>,
+) -> Result<Report, RunError> {
+    let blueprint = Blueprint::new(job, options, None)?;
+    let (resources, home) = blueprint.resources(blueprint.read_feeds()?)?;
+    let live_options = LiveOptions {
+        until: until_ms.map(Duration::from_millis),
+        ..LiveOptions::default()
+    };
+    let outcome = live::run(&blueprint.job, &blueprint.plan, resources, live_options);
+    let outcome = outcome.map_err(RunError)?;
+    let mut recording = Recording::new(blueprint.job.clone(), blueprint.plan.clone());
+    for event in &outcome.events {
+        recording.append(event.clone());
+    }
+    let report = describe(&recording, &outcome, |id| home.storage.stored_bytes(id).ok());
+    Ok(report)
+}
+
+fn describe(
+    recording: &Recording,
+    outcome: &LiveOutcome,
+    stored: impl Fn(crate::model::CheckpointId) -> Option<u64>,
+) -> Report {
+    let rows = |id: &SubtaskId| {
+        let entries = outcome.state[id.index()].iter().flatten();
+        entries.map(|(key, value)| (key.to_string(), value.to_string())).collect()
+    };
+    let outputs = recording.plan.subtasks.iter().flat_map(|subtask| {
+        let records = outcome.collected[subtask.id.index()].iter();
+        records.map(|record| (subtask.id, record))
+    });
+    let ended_us = u64::try_from(outcome.elapsed.as_micros()).unwrap_or(u64::MAX);
+    let view = recording.head();
+    let mut report = Report::of_recording(recording, view, ended_us, stored);
+    for checkpoint in &mut report.checkpoints {
+        let offsets = outcome.offsets.iter().find(|(id, _)| id.0 == checkpoint.id);
+        let offsets = offsets.into_iter().flat_map(|(_, offsets)| offsets);
+        checkpoint.sources = offsets
+            .map(|(id, offset)| report::SourceOffset {
+                uid: recording.plan.subtask(*id).uid.to_string(),
+                subtask: recording.plan.subtask(*id).index,
+                offset: *offset,
+            })
+            .collect();
+    }
+    Report {
+        driver: "live",
+        time: "measured",
+        status: report::describe_status(&outcome.status),
+        state: report::keyed_state(recording, rows),
+        sinks: report::sinks(recording, outputs),
+        never_fired: report::never_fired(outcome.fired.iter().copied()),
+        ledger: None,
+        ..report
+    }
+}

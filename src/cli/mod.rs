@@ -1,0 +1,221 @@
+//! The command line: which subcommand, with which options, and the headless ones themselves.
+
+mod check;
+mod headless;
+mod live;
+pub mod report;
+mod text;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use crate::model::BackendKind;
+
+pub const USAGE: &str = "\
+Lockgate: build a small streaming job, run it, and watch its checkpoints.
+
+  lockgate [FILE]            open the window, with the built-in sample or with FILE
+  lockgate run FILE [...]    run FILE and its script without a window, and print a report
+      --seed N               decides ties in virtual time          (default: the file's)
+      --backend heap|rocksdb where working state lives             (default: the file's)
+      --until-ms T           stop at this time; without it, the run goes on to the end of bounded sources
+      --live                 threads and the wall clock instead of virtual time
+      --report text|json     how to print the report               (default: text)
+      --trace FILE.jsonl     write every event, one JSON object a line
+  lockgate check FILE        say nothing and exit with 0 if FILE can run; else list what is wrong
+  lockgate --help | --version
+
+Exit codes: 0 all is well; 1 the file (or a file it names) is wrong; 2 the command line is wrong;
+3 the run ended with the job down or a scripted command refused; 4 the run could not be carried out.
+";
+
+/// How a program ends (see [`USAGE`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    Well = 0,
+    BadFile = 1,
+    BadUsage = 2,
+    JobDown = 3,
+    CannotRun = 4,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// What the command line asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Invocation {
+    Window(Option<PathBuf>),
+    Run(RunArgs),
+    Check(PathBuf),
+    Help,
+    Version,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReportFormat {
+    #[default]
+    Text,
+    Json,
+}
+
+/// The options of `lockgate run`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunArgs {
+    pub file: PathBuf,
+    pub seed: Option<u64>,
+    pub backend: Option<BackendKind>,
+    pub until_ms: Option<u64>,
+    pub live: bool,
+    pub report: ReportFormat,
+    pub trace: Option<PathBuf>,
+}
+
+/// Read the arguments (without the program's name).
+///
+/// # Errors
+/// A sentence about the argument that is wrong.
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, String> {
+    use lexopt::prelude::{Long, Short, Value};
+    let mut parser = lexopt::Parser::from_args(args);
+    let next = parser.next().map_err(|error| sentence(&error))?;
+    match next {
+        None => Ok(Invocation::Window(None)),
+        Some(Long("help") | Short('h')) => Ok(Invocation::Help),
+        Some(Long("version") | Short('V')) => Ok(Invocation::Version),
+        Some(Value(word)) if word == "run" => parse_run(&mut parser),
+        Some(Value(word)) if word == "check" => {
+            let file = parser.value().map_err(|_| "check needs a FILE.".to_owned())?;
+            end(&mut parser, Invocation::Check(file.into()))
+        }
+        Some(Value(file)) => end(&mut parser, Invocation::Window(Some(file.into()))),
+        Some(other) => Err(sentence(&other.unexpected())),
+    }
+}
+
+fn parse_run(parser: &mut lexopt::Parser) -> Result<Invocation, String> {
+    use lexopt::prelude::{Long, Value};
+    let mut run = RunArgs::default();
+    let mut file = None;
+    while let Some(argument) = parser.next().map_err(|error| sentence(&error))? {
+        match argument {
+            Long("seed") => run.seed = Some(number(parser, "--seed")?),
+            Long("until-ms") => run.until_ms = Some(number(parser, "--until-ms")?),
+            Long("backend") => run.backend = Some(backend(&word(parser, "--backend")?)?),
+            Long("live") => run.live = true,
+            Long("report") => run.report = format(&word(parser, "--report")?)?,
+            Long("trace") => run.trace = Some(word(parser, "--trace")?.into()),
+            Value(path) if file.is_none() => file = Some(PathBuf::from(path)),
+            other => return Err(sentence(&other.unexpected())),
+        }
+    }
+    run.file = file.ok_or("run needs a FILE.")?;
+    Ok(Invocation::Run(run))
+}
+
+fn end(parser: &mut lexopt::Parser, result: Invocation) -> Result<Invocation, String> {
+    match parser.next().map_err(|error| sentence(&error))? {
+        None => Ok(result),
+        Some(extra) => Err(sentence(&extra.unexpected())),
+    }
+}
+
+fn word(parser: &mut lexopt::Parser, option: &str) -> Result<OsString, String> {
+    parser.value().map_err(|_| format!("{option} needs a value."))
+}
+
+fn number(parser: &mut lexopt::Parser, option: &str) -> Result<u64, String> {
+    let word = word(parser, option)?;
+    let text = word.to_string_lossy();
+    text.parse().map_err(|_| format!("{option} needs a whole number, not {text:?}."))
+}
+
+fn backend(word: &OsString) -> Result<BackendKind, String> {
+    let found = BackendKind::ALL.into_iter().find(|kind| word == kind.name());
+    found.ok_or_else(|| format!("--backend is heap or rocksdb, not {word:?}."))
+}
+
+fn format(word: &OsString) -> Result<ReportFormat, String> {
+    match word.to_str() {
+        Some("text") => Ok(ReportFormat::Text),
+        Some("json") => Ok(ReportFormat::Json),
+        _ => Err(format!("--report is text or json, not {word:?}.")),
+    }
+}
+
+fn sentence(error: &lexopt::Error) -> String {
+    let mut text = error.to_string();
+    text.push('.');
+    text
+}
+
+/// Carry out a headless invocation.
+#[must_use]
+pub fn carry_out(invocation: &Invocation) -> Exit {
+    match invocation {
+        Invocation::Run(args) => headless::run(args),
+        Invocation::Check(file) => check::check(file),
+        Invocation::Version => {
+            println!("lockgate {}", env!("CARGO_PKG_VERSION"));
+            Exit::Well
+        }
+        Invocation::Help | Invocation::Window(_) => {
+            print!("{USAGE}");
+            Exit::Well
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Invocation, String> {
+        parse(line.split_whitespace().map(OsString::from))
+    }
+
+    #[test]
+    fn the_options_of_run() {
+        let line = "run a.ron --seed 7 --backend rocksdb --until-ms 90 --live --report json --trace t";
+        let expected = RunArgs {
+            file: "a.ron".into(),
+            seed: Some(7),
+            backend: Some(BackendKind::RocksDb),
+            until_ms: Some(90),
+            live: true,
+            report: ReportFormat::Json,
+            trace: Some("t".into()),
+        };
+        assert_eq!(parsed(line), Ok(Invocation::Run(expected)));
+    }
+
+    #[test]
+    fn a_word_is_a_file_to_open() {
+        assert_eq!(parsed(""), Ok(Invocation::Window(None)));
+        assert_eq!(parsed("a.ron"), Ok(Invocation::Window(Some("a.ron".into()))));
+        assert_eq!(parsed("check a.ron"), Ok(Invocation::Check("a.ron".into())));
+    }
+
+    #[test]
+    fn mistakes_are_told_in_a_sentence() {
+        for (line, part) in [
+            ("run", "needs a FILE"),
+            ("check", "needs a FILE"),
+            ("run a --seed x", "whole number"),
+            ("run a --seed", "needs a value"),
+            ("run a --backend disk", "heap or rocksdb"),
+            ("run a --report xml", "text or json"),
+            ("run a b", "unexpected"),
+            ("a b", "unexpected"),
+            ("--frob", "--frob"),
+        ] {
+            let error = parsed(line).unwrap_err();
+            assert!(error.contains(part), "{line}: {error}");
+            assert!(error.ends_with('.'), "{line}: {error}");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! One attempt of a live job: its threads, from start to end.
+
+use std::sync::Arc;
+use std::thread::{Scope, ScopedJoinHandle};
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use super::LiveOptions;
+use super::task::{FinalState, Inlet, LiveTask};
+use super::wire::{Buffer, Control, Meter, Outlet, Report, Wire};
+use crate::engine::driver::resources::Prepared;
+use crate::engine::plan::{ExecutionGraph, SubtaskPlan};
+use crate::engine::storage::CheckpointStorage;
+use crate::engine::subtask::Subtask;
+use crate::model::{CheckpointId, OperatorSpec, SubtaskId};
+
+/// More messages than this never wait for one subtask: their number is bounded by the pending checkpoints.
+const CONTROLS: usize = 1024;
+const REPORTS: usize = 1024;
+
+/// The running threads of one attempt.
+pub struct Attempt<'scope> {
+    controls: Vec<Sender<Control>>,
+    pub reports: Receiver<(SubtaskId, Report)>,
+    threads: Vec<ScopedJoinHandle<'scope, FinalState>>,
+}
+
+/// One channel's two ends, each taken by its subtask.
+type Ends = (Option<Sender<Buffer>>, Option<Receiver<Buffer>>);
+
+impl<'scope> Attempt<'scope> {
+    /// Start a thread for each subtask.
+    pub fn spawn<'a: 'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        (plan, meters, options): (&'a ExecutionGraph, &'a [Meter], LiveOptions),
+        (from, prepared): (Option<CheckpointId>, Vec<Prepared>),
+        storage: &Arc<dyn CheckpointStorage>,
+    ) -> Self {
+        let (report, reports) = bounded(REPORTS);
+        let open = |_| {
+            let (sender, receiver) = bounded(options.channel_buffers.max(1));
+            (Some(sender), Some(receiver))
+        };
+        let mut ends: Vec<Ends> = plan.channels.iter().map(open).collect();
+        let (mut controls, mut threads) = (Vec::new(), Vec::new());
+        for (subtask, prepared) in plan.subtasks.iter().zip(prepared) {
+            let (to_self, control) = bounded(CONTROLS);
+            controls.push(to_self.clone());
+            let meter = &meters[subtask.id.index()];
+            let task = LiveTask {
+                rate_per_s: rate_of(subtask).filter(|_| !options.is_unpaced),
+                finish_at_once: prepared.finished,
+                subtask: Subtask::new(subtask, prepared.operator, from),
+                inlets: inlets_of(subtask, &mut ends),
+                control,
+                to_self,
+                wire: wire_of(subtask, &mut ends, options, (report.clone(), meter)),
+                storage: storage.clone(),
+                owner: format!("{}-{}", subtask.uid, subtask.index),
+            };
+            threads.push(scope.spawn(move || task.live(scope)));
+        }
+        Self {
+            controls,
+            reports,
+            threads,
+        }
+    }
+
+    /// Send a message; false: the subtask has stopped listening.
+    pub fn tell(&self, subtask: SubtaskId, control: Control) -> bool {
+        self.controls[subtask.index()].try_send(control).is_ok()
+    }
+
+    /// End all threads and wait for them, hearing out whatever they still want to report.
+    pub fn end(self, last_word: fn() -> Control) -> Vec<FinalState> {
+        for control in &self.controls {
+            // A thread that is gone needs no word.
+            let _ = control.try_send(last_word());
+        }
+        while self.threads.iter().any(|thread| !thread.is_finished()) {
+            let _ = self.reports.recv_timeout(Duration::from_millis(1));
+        }
+        // A thread that panicked has no state to bring home.
+        let threads = self.threads.into_iter();
+        threads.map(|thread| thread.join().unwrap_or_default()).collect()
+    }
+}
+
+fn rate_of(subtask: &SubtaskPlan) -> Option<f64> {
+    match &subtask.operator {
+        OperatorSpec::Source(source) => Some(source.rate_per_s),
+        OperatorSpec::KeyedSum(_) | OperatorSpec::Sink(_) => None,
+    }
+}
+
+fn inlets_of(subtask: &SubtaskPlan, ends: &mut [Ends]) -> Vec<Inlet> {
+    let take = |channel: &crate::model::ChannelId| {
+        let receiver = ends[channel.index()].1.take()?;
+        Some(Inlet {
+            channel: *channel,
+            receiver,
+            is_dead: false,
+        })
+    };
+    subtask.inputs.iter().filter_map(take).collect()
+}
+
+fn wire_of<'a>(
+    subtask: &SubtaskPlan,
+    ends: &mut [Ends],
+    options: LiveOptions,
+    (reports, meter): (Sender<(SubtaskId, Report)>, &'a Meter),
+) -> Wire<'a> {
+    let channels = || subtask.outputs.iter().flat_map(|output| output.channels.iter().copied());
+    let first_channel = channels().map(|channel| channel.0).min().unwrap_or(0);
+    let last_channel = channels().map(|channel| channel.0).max().unwrap_or(0);
+    let mut outlet_of = vec![0; (last_channel - first_channel + 1) as usize];
+    let mut outlets = Vec::new();
+    for channel in channels() {
+        if let Some(sender) = ends[channel.index()].0.take() {
+            outlet_of[(channel.0 - first_channel) as usize] = outlets.len();
+            outlets.push(Outlet {
+                channel,
+                sender,
+                buffer: Vec::with_capacity(options.buffer_records),
+            });
+        }
+    }
+    Wire {
+        id: subtask.id,
+        outlets,
+        outlet_of,
+        first_channel,
+        buffer_records: options.buffer_records.max(1),
+        reports,
+        meter,
+        collected: Vec::new(),
+        blocked: Vec::new(),
+        started: Vec::new(),
+        is_cut: false,
+    }
+}

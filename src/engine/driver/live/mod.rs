@@ -1,0 +1,428 @@
+//! The live driver: one thread per subtask, bounded channels of record buffers, the wall clock.
+//!
+//! It runs the same state machines as the stepper, at full speed and without tracing records; what it reports is
+//! *measured*. The calling thread is the JobManager: it holds the coordinator, obeys the script, and restores the job.
+
+mod attempt;
+mod task;
+mod wire;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::resources::{Prepared, Resources};
+use crate::engine::coordinator::{CheckpointCoordinator, Order};
+use crate::engine::event::{CheckpointKind, CommandOrigin, EventKind, JobStatus, TraceEvent};
+use crate::engine::plan::ExecutionGraph;
+use crate::engine::subtask::TaskMessage;
+use crate::model::{
+    CheckpointId, Command, Decimal, JobGraph, Key, Record, RestartStrategy, SubtaskId, When,
+};
+use attempt::Attempt;
+use wire::{Control, Meter, Report};
+
+/// How often the JobManager looks at counts and clocks when nothing else wakes it.
+const TICK: Duration = Duration::from_millis(1);
+
+/// How a live run differs from what its job says.
+#[derive(Clone, Copy, Debug)]
+pub struct LiveOptions {
+    /// Stop after this much wall time.
+    pub until: Option<Duration>,
+    /// Let sources emit as fast as they can, whatever their rate.
+    pub is_unpaced: bool,
+    /// Records per buffer; at most this many wait in a subtask before they are handed on.
+    pub buffer_records: usize,
+    /// Buffers per channel.
+    pub channel_buffers: usize,
+}
+
+impl Default for LiveOptions {
+    fn default() -> Self {
+        Self {
+            until: None,
+            is_unpaced: false,
+            buffer_records: 256,
+            channel_buffers: 8,
+        }
+    }
+}
+
+/// What a live run has come to. Times are measured, in microseconds of wall time since its start.
+#[derive(Debug)]
+pub struct LiveOutcome {
+    pub status: JobStatus,
+    pub elapsed: Duration,
+    /// The life of the job and its checkpoints; no records.
+    pub events: Vec<TraceEvent>,
+    /// Per subtask: keyed state at the end. None: it has none, or it was not running.
+    pub state: Vec<Option<Vec<(Key, Decimal)>>>,
+    /// Per subtask: what a sink has let out, over all attempts.
+    pub collected: Vec<Vec<Record>>,
+    /// Per subtask, over all attempts.
+    pub emitted: Vec<u64>,
+    pub processed: Vec<u64>,
+    /// Source offsets in each completed checkpoint.
+    pub offsets: Vec<(CheckpointId, Vec<(SubtaskId, u64)>)>,
+    /// By script entry.
+    pub fired: Vec<bool>,
+}
+
+/// Run `job` to its end (or its time's).
+///
+/// # Errors
+/// A sentence: working state cannot be made, or the checkpoint to start from cannot be read.
+pub fn run(
+    job: &Arc<JobGraph>,
+    plan: &Arc<ExecutionGraph>,
+    resources: Resources,
+    options: LiveOptions,
+) -> Result<LiveOutcome, String> {
+    let meters: Vec<Meter> = plan.subtasks.iter().map(|_| Meter::default()).collect();
+    let start = resources.start.clone();
+    let from = start.as_ref().map(|start| (&*start.storage, start.checkpoint));
+    let backend = job.config.backend;
+    let mut prepared = Some(resources.prepare(plan, backend, 0, from)?);
+    let first_id = CheckpointId(from.map_or(1, |(_, checkpoint)| checkpoint.0 + 1));
+    let mut manager = JobManager {
+        job,
+        plan,
+        resources,
+        options,
+        meters: &meters,
+        coordinator: CheckpointCoordinator::new(plan, job.config.checkpointing, backend, first_id),
+        started: Instant::now(),
+        events: Vec::new(),
+        status: JobStatus::Running,
+        fired: vec![false; job.script.len()],
+        attempts: 0,
+        restart_at: None,
+        timeouts: Vec::new(),
+        offsets: Vec::new(),
+        next: None,
+    };
+    let mut from = start.map(|start| start.checkpoint);
+    let mut state = vec![None; plan.subtasks.len()];
+    while let Some(operators) = prepared.take() {
+        state = manager.run_attempt(from, operators);
+        (from, prepared) = match manager.wait_for_restore() {
+            Some((from, operators)) => (from, Some(operators)),
+            None => (None, None),
+        };
+    }
+    let counts = |of: fn(&Meter) -> u64| meters.iter().map(of).collect();
+    Ok(LiveOutcome {
+        status: manager.status,
+        elapsed: manager.started.elapsed(),
+        events: manager.events,
+        state,
+        collected: meters.iter().map(Meter::take_collected).collect(),
+        emitted: counts(|meter| meter.emitted.load(Ordering::Relaxed)),
+        processed: counts(|meter| meter.processed.load(Ordering::Relaxed)),
+        offsets: manager.offsets,
+        fired: manager.fired,
+    })
+}
+
+/// A restore that is ready: from which checkpoint, and the operators with their state.
+type Restore = (Option<CheckpointId>, Vec<Prepared>);
+
+struct JobManager<'a> {
+    job: &'a JobGraph,
+    plan: &'a ExecutionGraph,
+    resources: Resources,
+    options: LiveOptions,
+    meters: &'a [Meter],
+    coordinator: CheckpointCoordinator,
+    started: Instant,
+    events: Vec<TraceEvent>,
+    status: JobStatus,
+    fired: Vec<bool>,
+    attempts: u32,
+    restart_at: Option<Instant>,
+    timeouts: Vec<(CheckpointId, u64)>,
+    offsets: Vec<(CheckpointId, Vec<(SubtaskId, u64)>)>,
+    /// The restore that a command asked for.
+    next: Option<Restore>,
+}
+
+impl JobManager<'_> {
+    fn now_us(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+
+    fn record(&mut self, kind: EventKind) {
+        let at_us = self.now_us();
+        let step = self.events.len() as u64;
+        self.events.push(TraceEvent { at_us, step, kind });
+    }
+
+    fn set_status(&mut self, status: JobStatus) {
+        self.status = status.clone();
+        self.record(EventKind::JobStatus(status));
+    }
+
+    fn is_time_over(&self) -> bool {
+        self.options.until.is_some_and(|until| self.started.elapsed() >= until)
+    }
+
+    /// All subtasks on their threads, until the job ends, fails, or is to be restored. Their final state, if it ended.
+    fn run_attempt(
+        &mut self,
+        from: Option<CheckpointId>,
+        prepared: Vec<Prepared>,
+    ) -> Vec<task::FinalState> {
+        let (plan, meters, options) = (self.plan, self.meters, self.options);
+        let storage = self.resources.storage.clone();
+        std::thread::scope(|scope| {
+            let attempt = Attempt::spawn(scope, (plan, meters, options), (from, prepared), &storage);
+            self.set_status(JobStatus::Running);
+            for subtask in &plan.subtasks {
+                self.coordinator.on_running(subtask.id);
+            }
+            self.lead(&attempt);
+            let ends_well = !matches!(self.status, JobStatus::Restarting { .. }) && self.next.is_none();
+            self.coordinator.suspend();
+            self.obey(&attempt);
+            attempt.end(if ends_well { || Control::Release } else { || Control::Die })
+        })
+    }
+
+    /// The JobManager's loop during one attempt.
+    fn lead(&mut self, attempt: &Attempt<'_>) {
+        while self.status == JobStatus::Running && self.next.is_none() {
+            if self.is_time_over() {
+                return;
+            }
+            if let Ok((subtask, report)) = attempt.reports.recv_timeout(TICK) {
+                self.hear(subtask, report, attempt);
+            }
+            self.run_script(Some(attempt));
+            self.expire();
+            self.obey(attempt);
+            if self.coordinator.all_finished() && self.status == JobStatus::Running {
+                self.set_status(JobStatus::Finished);
+            }
+        }
+    }
+
+    fn hear(&mut self, subtask: SubtaskId, report: Report, attempt: &Attempt<'_>) {
+        let now_us = self.now_us();
+        match report {
+            Report::Message(TaskMessage::Acknowledge {
+                checkpoint,
+                state,
+                at_end,
+            }) => self.coordinator.on_ack((subtask, checkpoint), state, at_end),
+            Report::Message(TaskMessage::Decline { checkpoint, reason }) => {
+                self.coordinator.on_decline((subtask, checkpoint), reason, now_us);
+            }
+            Report::Message(TaskMessage::EndOfData) => {
+                self.coordinator.on_end_of_data(subtask, now_us);
+            }
+            Report::Message(TaskMessage::Finished) => self.coordinator.on_finished(subtask),
+            Report::Failed(cause) => {
+                let name = self.plan.subtask_name(subtask);
+                self.fail(&format!("{name} failed: {cause}."));
+            }
+            Report::Orphaned(checkpoint) => self.discard(checkpoint),
+        }
+        self.obey(attempt);
+    }
+
+    fn expire(&mut self) {
+        let now_us = self.now_us();
+        let (due, later) = self.timeouts.iter().partition(|(_, at_us)| *at_us <= now_us);
+        self.timeouts = later;
+        let due: Vec<(CheckpointId, u64)> = due;
+        for (checkpoint, _) in due {
+            self.coordinator.on_timeout(checkpoint, now_us);
+        }
+    }
+
+    fn obey(&mut self, attempt: &Attempt<'_>) {
+        loop {
+            let orders = self.coordinator.take_orders();
+            if orders.is_empty() {
+                return;
+            }
+            for order in orders {
+                self.obey_one(order, attempt);
+            }
+        }
+    }
+
+    fn obey_one(&mut self, order: Order, attempt: &Attempt<'_>) {
+        let sent = match order {
+            Order::Begin {
+                checkpoint,
+                timeout_us,
+            } => {
+                // Where no room can be made, every later write fails and says so.
+                let _ = self.resources.storage.begin(checkpoint);
+                self.timeouts.push((checkpoint, timeout_us));
+                true
+            }
+            Order::Trigger { subtask, barrier } => attempt.tell(subtask, Control::Trigger(barrier)),
+            Order::NotifyComplete {
+                subtask,
+                checkpoint,
+            } => attempt.tell(subtask, Control::Complete(checkpoint)),
+            Order::NotifyAborted {
+                subtask,
+                checkpoint,
+                latest,
+            } => attempt.tell(subtask, Control::Aborted { checkpoint, latest }),
+            Order::WriteMetadata(metadata) => {
+                let checkpoint = metadata.checkpoint;
+                self.offsets.push((checkpoint, self.source_offsets(&metadata)));
+                let written = self.resources.storage.write_metadata(&metadata).is_ok();
+                self.coordinator.on_metadata(checkpoint, written, self.now_us());
+                true
+            }
+            Order::Discard(checkpoint) => {
+                self.discard(checkpoint);
+                true
+            }
+            Order::FailJob(cause) => {
+                self.fail(&cause);
+                true
+            }
+            Order::Record(event) => {
+                self.record(event);
+                true
+            }
+        };
+        if !sent && self.status == JobStatus::Running {
+            self.fail("A subtask does not answer.");
+        }
+    }
+
+    fn source_offsets(
+        &self,
+        metadata: &crate::engine::storage::CheckpointMetadata,
+    ) -> Vec<(SubtaskId, u64)> {
+        let states = metadata.operators.iter().flat_map(|operator| {
+            self.plan.subtasks_of(&operator.uid).into_iter().zip(&operator.subtasks)
+        });
+        states.filter_map(|(id, state)| Some((id, state.source_offset?))).collect()
+    }
+
+    fn discard(&mut self, checkpoint: CheckpointId) {
+        self.timeouts.retain(|(id, _)| *id != checkpoint);
+        // What cannot be deleted is never read again, and goes with the run's folder.
+        let _ = self.resources.storage.discard(checkpoint);
+    }
+
+    fn fail(&mut self, cause: &str) {
+        self.set_status(JobStatus::Restarting {
+            cause: cause.to_owned(),
+        });
+        if let RestartStrategy::FixedDelay { delay_ms } = self.job.config.restart {
+            self.restart_at = Some(Instant::now() + Duration::from_millis(delay_ms));
+        }
+    }
+
+    /// Fire the script entries that are due; without an attempt the job is down.
+    fn run_script(&mut self, attempt: Option<&Attempt<'_>>) {
+        for entry in 0..self.fired.len() {
+            if !self.fired[entry] && self.is_due(entry) {
+                self.fired[entry] = true;
+                let command = self.job.script[entry].command.clone();
+                self.command(&command, CommandOrigin::Script(entry), attempt);
+            }
+        }
+    }
+
+    fn is_due(&self, entry: usize) -> bool {
+        let sum = |ids: &[SubtaskId], of: fn(&Meter) -> u64| -> u64 {
+            ids.iter().map(|id| of(&self.meters[id.index()])).sum()
+        };
+        match &self.job.script[entry].when {
+            When::AtMs(at_ms) => self.now_us() >= at_ms.saturating_mul(1000),
+            When::Emitted { uid, records } => {
+                let ids = self.plan.subtasks_of(uid);
+                sum(&ids, |meter| meter.emitted.load(Ordering::Relaxed)) >= *records
+            }
+            When::Processed {
+                uid,
+                subtask,
+                records,
+            } => {
+                let ids = self.plan.subtasks_of(uid);
+                let id: Vec<SubtaskId> = ids.get(*subtask as usize).copied().into_iter().collect();
+                sum(&id, |meter| meter.processed.load(Ordering::Relaxed)) >= *records
+            }
+        }
+    }
+
+    fn command(&mut self, command: &Command, by: CommandOrigin, attempt: Option<&Attempt<'_>>) {
+        let accepted = EventKind::CommandAccepted {
+            command: command.clone(),
+            by,
+        };
+        let result = match command {
+            Command::Checkpoint => {
+                self.record(accepted);
+                self.coordinator.request(CheckpointKind::Manual, self.now_us());
+                Ok(())
+            }
+            Command::Crash { uid, subtask } => match (attempt, self.plan.subtasks_of(uid).get(*subtask as usize)) {
+                (Some(attempt), Some(id)) => {
+                    self.record(accepted);
+                    attempt.tell(*id, Control::Die);
+                    self.fail(&format!("{} crashed.", self.plan.subtask_name(*id)));
+                    Ok(())
+                }
+                _ => Err("That subtask is not running.".to_owned()),
+            },
+            Command::Restore { checkpoint } => self.load(*checkpoint).map(|restore| {
+                self.record(accepted);
+                self.next = Some(restore);
+            }),
+            Command::Stop => {
+                self.record(accepted);
+                self.set_status(JobStatus::Canceled);
+                Ok(())
+            }
+        };
+        if let Err(reason) = result {
+            let command = command.clone();
+            self.record(EventKind::CommandRefused { command, by, reason });
+        }
+    }
+
+    fn load(&mut self, wanted: Option<CheckpointId>) -> Result<Restore, String> {
+        self.attempts += 1;
+        let latest = self.coordinator.store().latest();
+        self.resources.prepare_restore(
+            (self.plan, self.job.config.backend, self.attempts),
+            self.coordinator.store(),
+            wanted.or(latest),
+        )
+    }
+
+    /// After an attempt: what the job goes on with, if it does.
+    fn wait_for_restore(&mut self) -> Option<Restore> {
+        while matches!(self.status, JobStatus::Restarting { .. }) && self.next.is_none() {
+            let waits = self.fired.contains(&false) || self.restart_at.is_some();
+            if !waits || self.is_time_over() {
+                return None;
+            }
+            if self.restart_at.is_some_and(|at| at <= Instant::now()) {
+                self.restart_at = None;
+                self.command(&Command::Restore { checkpoint: None }, CommandOrigin::Job, None);
+            }
+            self.run_script(None);
+            std::thread::park_timeout(TICK);
+        }
+        let (from, operators) = self.next.take()?;
+        self.restart_at = None;
+        self.set_status(JobStatus::Restoring { from });
+        if let Some(checkpoint) = from {
+            self.coordinator.on_restored(checkpoint);
+        }
+        Some((from, operators))
+    }
+}

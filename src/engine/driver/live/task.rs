@@ -1,0 +1,225 @@
+//! The life of one live subtask on its own thread.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::Scope;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Select, Sender, TryRecvError};
+
+use super::wire::{Buffer, Control, Meter, Report, Wire};
+use crate::engine::operator::Operator;
+use crate::engine::storage::CheckpointStorage;
+use crate::engine::subtask::{SnapshotTask, Subtask, TaskFailure};
+use crate::model::{ChannelId, Decimal, Key};
+
+/// The longest that a source waits before it looks at its clock again.
+const SOURCE_PATIENCE: Duration = Duration::from_millis(5);
+
+/// One incoming channel.
+pub struct Inlet {
+    pub channel: ChannelId,
+    pub receiver: Receiver<Buffer>,
+    /// The sender's thread is gone: nothing comes any more.
+    pub is_dead: bool,
+}
+
+/// A subtask with its surroundings.
+pub struct LiveTask<'a> {
+    pub subtask: Subtask,
+    pub inlets: Vec<Inlet>,
+    pub control: Receiver<Control>,
+    /// For the writers of snapshots.
+    pub to_self: Sender<Control>,
+    pub wire: Wire<'a>,
+    pub storage: Arc<dyn CheckpointStorage>,
+    /// Names this subtask's files.
+    pub owner: String,
+    /// Records per second; none: as fast as possible.
+    pub rate_per_s: Option<f64>,
+    pub finish_at_once: bool,
+}
+
+/// What a released thread brings home.
+pub type FinalState = Option<Vec<(Key, Decimal)>>;
+
+enum Next {
+    Control(Control),
+    Buffer(usize, Buffer),
+    Nothing,
+    Cut,
+}
+
+impl<'a> LiveTask<'a> {
+    /// Run until released (then with the state), killed, or cut off.
+    pub fn live<'scope>(mut self, scope: &'scope Scope<'scope, '_>) -> FinalState {
+        let started = Instant::now();
+        if self.finish_at_once {
+            self.subtask.finish_restored(&mut self.wire);
+        }
+        let mut emitted_here = 0_u64;
+        loop {
+            self.start_writers(scope);
+            if self.wire.is_cut {
+                return self.wait_for_the_end();
+            }
+            let result = match self.next(started, emitted_here) {
+                Next::Control(Control::Die) => return None,
+                Next::Control(Control::Release) => return self.state(),
+                Next::Control(control) => self.obey(control),
+                Next::Buffer(input, buffer) => self.take(input, buffer),
+                Next::Nothing => self.emit(started, &mut emitted_here),
+                Next::Cut => return None,
+            };
+            if let Err(failure) = result {
+                self.wire.report(Report::Failed(failure.to_string()));
+                return self.wait_for_the_end();
+            }
+        }
+    }
+
+    /// This attempt is over; somebody will say how.
+    fn wait_for_the_end(self) -> FinalState {
+        drop(self.inlets);
+        loop {
+            match self.control.recv() {
+                Ok(Control::Die) | Err(_) => return None,
+                Ok(_) => {}
+            }
+        }
+    }
+
+    fn state(&self) -> FinalState {
+        match self.subtask.operator() {
+            Operator::KeyedSum(sum) => sum.entries().ok(),
+            Operator::Source(_) | Operator::Sink => None,
+        }
+    }
+
+    fn is_emitting(&self) -> bool {
+        self.subtask.is_source() && self.subtask.is_running()
+    }
+
+    /// What is next: a message of the coordinator before everything else, then any input that is not blocked.
+    fn next(&mut self, started: Instant, emitted: u64) -> Next {
+        match self.control.try_recv() {
+            Ok(control) => return Next::Control(control),
+            Err(TryRecvError::Disconnected) => return Next::Cut,
+            Err(TryRecvError::Empty) => {}
+        }
+        if self.is_emitting() {
+            return self.wait_for_turn(started, emitted);
+        }
+        let open = |inlet: &&Inlet| !inlet.is_dead && !self.wire.blocked.contains(&inlet.channel);
+        let mut select = Select::new();
+        let control = select.recv(&self.control);
+        let mut inputs = Vec::with_capacity(self.inlets.len());
+        for (input, inlet) in self.inlets.iter().enumerate().filter(|(_, inlet)| open(inlet)) {
+            select.recv(&inlet.receiver);
+            inputs.push(input);
+        }
+        let ready = select.select();
+        let index = ready.index();
+        if index == control {
+            return ready.recv(&self.control).map_or(Next::Cut, Next::Control);
+        }
+        let input = inputs[index - 1];
+        match ready.recv(&self.inlets[input].receiver) {
+            Ok(buffer) => Next::Buffer(input, buffer),
+            Err(_) => {
+                self.inlets[input].is_dead = true;
+                self.next(started, emitted)
+            }
+        }
+    }
+
+    /// A source's pace.
+    fn wait_for_turn(&mut self, started: Instant, emitted: u64) -> Next {
+        if self.due(started, emitted) > 0 {
+            return Next::Nothing;
+        }
+        match self.control.recv_timeout(SOURCE_PATIENCE) {
+            Ok(control) => Next::Control(control),
+            Err(RecvTimeoutError::Timeout) => Next::Nothing,
+            Err(RecvTimeoutError::Disconnected) => Next::Cut,
+        }
+    }
+
+    /// How many records a source may emit now.
+    fn due(&self, started: Instant, emitted: u64) -> usize {
+        let Some(rate_per_s) = self.rate_per_s else {
+            return self.wire.buffer_records;
+        };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a float-to-integer cast saturates; both factors are positive"
+        )]
+        let should = (started.elapsed().as_secs_f64() * rate_per_s) as u64;
+        let due = should.saturating_sub(emitted).min(self.wire.buffer_records as u64);
+        usize::try_from(due).unwrap_or(self.wire.buffer_records)
+    }
+
+    fn emit(&mut self, started: Instant, emitted_here: &mut u64) -> Result<(), TaskFailure> {
+        let due = self.due(started, *emitted_here);
+        let Operator::Source(source) = self.subtask.operator() else {
+            return Ok(());
+        };
+        let before = source.offset();
+        let may_emit = if source.is_exhausted() { 1 } else { due };
+        if may_emit == 0 {
+            return Ok(());
+        }
+        self.subtask.poll_source(may_emit, &mut self.wire)?;
+        if let Operator::Source(source) = self.subtask.operator() {
+            let emitted = source.offset() - before;
+            *emitted_here += emitted;
+            self.wire.meter.emitted.fetch_add(emitted, Ordering::Relaxed);
+        }
+        self.wire.flush();
+        Ok(())
+    }
+
+    fn take(&mut self, input: usize, buffer: Buffer) -> Result<(), TaskFailure> {
+        Meter::add(&self.wire.meter.processed, buffer.records.len());
+        self.subtask.on_records(buffer.records, &mut self.wire)?;
+        if let Some(event) = buffer.event {
+            self.subtask.on_event(input, event, &mut self.wire)?;
+        }
+        if self.inlets.iter().all(|inlet| inlet.receiver.is_empty()) || !self.wire.collected.is_empty() {
+            self.wire.flush();
+        }
+        Ok(())
+    }
+
+    fn obey(&mut self, control: Control) -> Result<(), TaskFailure> {
+        match control {
+            Control::Trigger(barrier) => self.subtask.on_trigger(barrier, &mut self.wire)?,
+            Control::Complete(checkpoint) => self.subtask.on_complete(checkpoint, &mut self.wire),
+            Control::Aborted { checkpoint, latest } => {
+                self.subtask.on_aborted(checkpoint, latest, &mut self.wire);
+            }
+            Control::SnapshotEnd(checkpoint, result) => {
+                if !self.subtask.on_snapshot_end(checkpoint, result, &mut self.wire) {
+                    self.wire.report(Report::Orphaned(checkpoint));
+                }
+            }
+            Control::Die | Control::Release => {}
+        }
+        Ok(())
+    }
+
+    /// The asynchronous parts, each on a thread of its own.
+    fn start_writers<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) {
+        for task in std::mem::take(&mut self.wire.started) {
+            let SnapshotTask { checkpoint, .. } = task;
+            let (storage, owner) = (self.storage.clone(), self.owner.clone());
+            let to_self = self.to_self.clone();
+            scope.spawn(move || {
+                let result = task.write(&owner, &*storage);
+                // A subtask that is gone has no more use for it.
+                let _ = to_self.send(Control::SnapshotEnd(checkpoint, result));
+            });
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What runs between live subtasks: buffers of records over bounded channels, and the effects that fill them.
+//!
+//! An event (a barrier, an end) always closes its buffer. So whatever stands behind a barrier is in a later buffer,
+//! still in its channel while the input is blocked: there is no second place where records wait.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crossbeam_channel::Sender;
+
+use crate::engine::operator::Operator;
+use crate::engine::subtask::{Effects, SnapshotTask, TaskMessage};
+use crate::model::{ChannelId, CheckpointBarrier, CheckpointId, Record, StreamEvent, SubtaskId};
+
+/// Records on their way, and at most one event after them.
+#[derive(Debug, Default)]
+pub struct Buffer {
+    pub records: Vec<Record>,
+    pub event: Option<StreamEvent>,
+}
+
+/// From the coordinator to a subtask.
+pub enum Control {
+    Trigger(CheckpointBarrier),
+    Complete(CheckpointId),
+    Aborted {
+        checkpoint: CheckpointId,
+        latest: Option<CheckpointId>,
+    },
+    /// The asynchronous part ended.
+    SnapshotEnd(
+        CheckpointId,
+        Result<crate::engine::storage::SubtaskState, crate::engine::storage::StorageError>,
+    ),
+    /// End this thread at once; what it has not handed on is lost.
+    Die,
+    /// End this thread and bring the state home.
+    Release,
+}
+
+/// From a subtask to the coordinator.
+pub enum Report {
+    Message(TaskMessage),
+    Failed(String),
+    /// What was written for this checkpoint is not wanted any more.
+    Orphaned(CheckpointId),
+}
+
+/// What one subtask shares with the coordinating thread: counters for scripts, and what a sink has let out.
+#[derive(Default)]
+pub struct Meter {
+    pub emitted: AtomicU64,
+    pub processed: AtomicU64,
+    collected: Mutex<Vec<Record>>,
+}
+
+impl Meter {
+    pub fn add(counter: &AtomicU64, count: usize) {
+        counter.fetch_add(count as u64, Ordering::Relaxed);
+    }
+
+    /// What a sink has collected, over all attempts.
+    pub fn take_collected(&self) -> Vec<Record> {
+        std::mem::take(&mut self.collected.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn collect(&self, records: &mut Vec<Record>) {
+        self.collected.lock().unwrap_or_else(PoisonError::into_inner).append(records);
+    }
+}
+
+/// One outgoing channel with the buffer that is being filled.
+pub struct Outlet {
+    pub channel: ChannelId,
+    pub sender: Sender<Buffer>,
+    pub buffer: Vec<Record>,
+}
+
+/// The live driver's side of a subtask's effects. Nothing here traces a record.
+pub struct Wire<'a> {
+    pub id: SubtaskId,
+    pub outlets: Vec<Outlet>,
+    /// By channel id less the first one: the place in `outlets`.
+    pub outlet_of: Vec<usize>,
+    pub first_channel: u32,
+    pub buffer_records: usize,
+    pub reports: Sender<(SubtaskId, Report)>,
+    pub meter: &'a Meter,
+    pub collected: Vec<Record>,
+    /// Input channels that are not polled.
+    pub blocked: Vec<ChannelId>,
+    /// Snapshots whose asynchronous part is to be started.
+    pub started: Vec<SnapshotTask>,
+    /// A neighbour is gone: this attempt is over.
+    pub is_cut: bool,
+}
+
+impl Wire<'_> {
+    fn flush_outlet(&mut self, place: usize, event: Option<StreamEvent>) {
+        let outlet = &mut self.outlets[place];
+        if outlet.buffer.is_empty() && event.is_none() {
+            return;
+        }
+        let fresh = Vec::with_capacity(self.buffer_records);
+        let records = std::mem::replace(&mut outlet.buffer, fresh);
+        self.is_cut |= outlet.sender.send(Buffer { records, event }).is_err();
+    }
+
+    /// Hand on all that is buffered.
+    pub fn flush(&mut self) {
+        for place in 0..self.outlets.len() {
+            self.flush_outlet(place, None);
+        }
+        if !self.collected.is_empty() {
+            self.meter.collect(&mut self.collected);
+        }
+    }
+
+    fn place(&self, channel: ChannelId) -> usize {
+        self.outlet_of[(channel.0 - self.first_channel) as usize]
+    }
+
+    pub fn report(&mut self, report: Report) {
+        self.is_cut |= self.reports.send((self.id, report)).is_err();
+    }
+}
+
+impl Effects for Wire<'_> {
+    #[inline]
+    fn send_record(&mut self, channel: ChannelId, record: Record) {
+        let place = self.place(channel);
+        let buffer = &mut self.outlets[place].buffer;
+        buffer.push(record);
+        if buffer.len() >= self.buffer_records {
+            self.flush_outlet(place, None);
+        }
+    }
+
+    fn send_event(&mut self, channel: ChannelId, event: StreamEvent) {
+        let place = self.place(channel);
+        self.flush_outlet(place, Some(event));
+    }
+
+    fn block(&mut self, channel: ChannelId, _checkpoint: CheckpointId) {
+        self.blocked.push(channel);
+    }
+
+    fn unblock(&mut self, channel: ChannelId) {
+        self.blocked.retain(|blocked| *blocked != channel);
+    }
+
+    fn start_snapshot(&mut self, task: SnapshotTask, _operator: &Operator) {
+        self.started.push(task);
+    }
+
+    fn tell(&mut self, message: TaskMessage) {
+        self.report(Report::Message(message));
+    }
+
+    fn on_collected(&mut self, record: Record) {
+        self.collected.push(record);
+    }
+}

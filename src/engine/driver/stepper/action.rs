@@ -1,0 +1,118 @@
+//! What can happen next.
+
+use super::{Stepper, Task};
+use crate::engine::event::{JobStatus, SubtaskStatus};
+use crate::model::{ChannelId, CheckpointId, SubtaskId, When};
+
+/// One thing that can happen: the unit of stepping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// The command of this script entry.
+    Script(usize),
+    /// A source emits its next record.
+    Emit(SubtaskId),
+    /// The receiver takes the first element of the channel.
+    Deliver(ChannelId),
+    /// The coordinator's oldest message reaches the subtask.
+    ToTask(SubtaskId),
+    /// The subtask's oldest message reaches the coordinator.
+    ToCoordinator(SubtaskId),
+    /// The asynchronous part of a snapshot ends (by its place among those that run).
+    FinishWrite(usize),
+    /// The metadata of a fully acknowledged checkpoint is written.
+    Finalize(CheckpointId),
+    /// A pending checkpoint's timeout.
+    Expire(CheckpointId),
+    /// The restart strategy restores the job.
+    Restart,
+    /// The restored state is in place.
+    Deploy,
+}
+
+impl Stepper {
+    /// Every enabled action with the time at which it is ready, in a fixed order. A script entry whose count is
+    /// reached comes alone: commands act before anything else can.
+    #[must_use]
+    pub fn enabled(&self) -> Vec<(u64, Action)> {
+        let now_us = self.net.now_us;
+        if self.status.is_terminal() {
+            return Vec::new();
+        }
+        let waiting = (0..self.fired.len()).filter(|entry| !self.fired[*entry]);
+        if let Some(entry) = waiting.clone().find(|entry| self.is_due(*entry)) {
+            return vec![(now_us, Action::Script(entry))];
+        }
+        let mut actions = Vec::new();
+        for entry in waiting {
+            if let When::AtMs(at_ms) = self.job.script[entry].when {
+                actions.push((at_ms.saturating_mul(1000), Action::Script(entry)));
+            }
+        }
+        if self.status == JobStatus::Running {
+            self.add_sources(&mut actions);
+            self.add_deliveries(&mut actions);
+        }
+        self.add_messages(&mut actions);
+        self.add_storage(&mut actions);
+        actions.extend(self.restart_at_us.map(|at_us| (at_us, Action::Restart)));
+        let deployment = self.deployment.as_ref();
+        actions.extend(deployment.map(|deployment| (deployment.ready_us, Action::Deploy)));
+        for (at_us, _) in &mut actions {
+            *at_us = (*at_us).max(now_us);
+        }
+        actions
+    }
+
+    fn add_sources(&self, actions: &mut Vec<(u64, Action)>) {
+        for (plan, task) in self.plan.subtasks.iter().zip(&self.tasks) {
+            let Some(subtask) = &task.subtask else { continue };
+            if subtask.is_source() && subtask.is_running() && self.has_credit(task) {
+                actions.push((task.next_emit_us.max(task.busy_until_us), Action::Emit(plan.id)));
+            }
+        }
+    }
+
+    fn add_deliveries(&self, actions: &mut Vec<(u64, Action)>) {
+        for (plan, channel) in self.plan.channels.iter().zip(&self.net.channels) {
+            let Some((_, ready_us)) = channel.queue.front() else {
+                continue;
+            };
+            let task = &self.tasks[plan.to.index()];
+            let polls = matches!(task.status, SubtaskStatus::Running | SubtaskStatus::EndOfData);
+            if polls && channel.blocked.is_none() && self.has_credit(task) {
+                actions.push((task.busy_until_us.max(*ready_us), Action::Deliver(plan.id)));
+            }
+        }
+    }
+
+    /// Whether every outgoing channel has room for one more record.
+    fn has_credit(&self, task: &Task) -> bool {
+        let capacity = self.job.config.channel_capacity as usize;
+        let mut outputs = task.subtask.iter().flat_map(|subtask| subtask.outputs());
+        outputs.all(|channel| self.net.channels[channel.index()].records < capacity)
+    }
+
+    fn add_messages(&self, actions: &mut Vec<(u64, Action)>) {
+        for (plan, task) in self.plan.subtasks.iter().zip(&self.tasks) {
+            if let Some((ready_us, _)) = self.net.to_task[plan.id.index()].front() {
+                // A mail runs between two records, never in the middle of one.
+                actions.push(((*ready_us).max(task.busy_until_us), Action::ToTask(plan.id)));
+            }
+            if let Some((ready_us, _)) = self.net.to_coordinator[plan.id.index()].front() {
+                actions.push((*ready_us, Action::ToCoordinator(plan.id)));
+            }
+        }
+    }
+
+    fn add_storage(&self, actions: &mut Vec<(u64, Action)>) {
+        for (index, write) in self.net.writes.iter().enumerate() {
+            actions.push((write.ready_us, Action::FinishWrite(index)));
+        }
+        for (checkpoint, (ready_us, _)) in &self.net.finalizing {
+            actions.push((*ready_us, Action::Finalize(*checkpoint)));
+        }
+        for (checkpoint, at_us) in &self.net.timeouts {
+            actions.push((*at_us, Action::Expire(*checkpoint)));
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Commands, failure and recovery.
+//!
+//! Recovery follows Flink's order (`DefaultScheduler`, `SchedulerBase.restoreState`): what is pending is given up, all
+//! subtasks are cancelled, the state of the latest completed checkpoint is assigned, and everything starts again. No
+//! completed checkpoint: a fresh start. A checkpoint is read and checked *before* anything is cancelled for it.
+
+use super::{Deployment, Stepper};
+use crate::engine::driver::resources::Prepared;
+use crate::engine::event::{CheckpointKind, CommandOrigin, EventKind, JobStatus, SubtaskStatus};
+use crate::engine::operator::Operator;
+use crate::engine::subtask::Subtask;
+use crate::model::{CheckpointId, Command, RestartStrategy, SubtaskId, Uid};
+
+impl Stepper {
+    /// A person's command, now. It is a step of its own.
+    pub fn command(&mut self, command: &Command) {
+        self.net.step += 1;
+        self.obey_command(command, CommandOrigin::Person);
+    }
+
+    /// Let time pass without anything happening: only up to the next enabled action.
+    pub fn wait_until(&mut self, at_us: u64) {
+        let limit = self.next_at_us().unwrap_or(at_us);
+        self.net.now_us = self.net.now_us.max(at_us.min(limit));
+    }
+
+    pub(super) fn run_script_entry(&mut self, entry: usize) {
+        self.fired[entry] = true;
+        let command = self.job.script[entry].command.clone();
+        self.obey_command(&command, CommandOrigin::Script(entry));
+    }
+
+    fn obey_command(&mut self, command: &Command, by: CommandOrigin) {
+        let result = if self.status.is_terminal() {
+            Err("The job has ended. Start a new run.".to_owned())
+        } else {
+            match command {
+                Command::Checkpoint => self.accept(command, by, Self::request_checkpoint),
+                Command::Crash { uid, subtask } => self.crash(command, by, (uid, *subtask)),
+                Command::Restore { checkpoint } => self.restore(command, by, *checkpoint),
+                Command::Stop => self.accept(command, by, Self::stop),
+            }
+        };
+        if let Err(reason) = result {
+            self.net.record(EventKind::CommandRefused {
+                command: command.clone(),
+                by,
+                reason,
+            });
+        }
+    }
+
+    fn accept(
+        &mut self,
+        command: &Command,
+        by: CommandOrigin,
+        act: impl FnOnce(&mut Self),
+    ) -> Result<(), String> {
+        self.net.record(EventKind::CommandAccepted {
+            command: command.clone(),
+            by,
+        });
+        act(self);
+        Ok(())
+    }
+
+    fn request_checkpoint(&mut self) {
+        self.coordinator.request(CheckpointKind::Manual, self.net.now_us);
+        self.obey();
+    }
+
+    fn stop(&mut self) {
+        self.deployment = None;
+        self.restart_at_us = None;
+        self.cancel_all(None);
+        self.set_status(JobStatus::Canceled);
+    }
+
+    fn crash(
+        &mut self,
+        command: &Command,
+        by: CommandOrigin,
+        (uid, index): (&Uid, u32),
+    ) -> Result<(), String> {
+        let place = self.plan.subtasks_of(uid).get(index as usize).copied();
+        let id = place.ok_or_else(|| format!("This job has no subtask {} of {uid}.", index + 1))?;
+        let name = self.plan.subtask_name(id);
+        match self.tasks[id.index()].status {
+            SubtaskStatus::Finished => Err(format!("{name} has finished; it cannot crash any more.")),
+            SubtaskStatus::Failed | SubtaskStatus::Canceled => {
+                Err(format!("{name} is not running. Restore the job first."))
+            }
+            _ => self.accept(command, by, |stepper| {
+                stepper.fail(Some(id), &format!("{name} crashed."));
+            }),
+        }
+    }
+
+    /// The job goes down: `id` failed, or all of it did.
+    pub(super) fn fail(&mut self, id: Option<SubtaskId>, cause: &str) {
+        self.deployment = None;
+        self.cancel_all(id);
+        self.set_status(JobStatus::Restarting {
+            cause: cause.to_owned(),
+        });
+        if let RestartStrategy::FixedDelay { delay_ms } = self.job.config.restart {
+            let delay_us = delay_ms.saturating_mul(1000);
+            self.restart_at_us = Some(self.net.now_us.saturating_add(delay_us));
+        }
+    }
+
+    fn cancel_all(&mut self, failed: Option<SubtaskId>) {
+        self.coordinator.suspend();
+        self.obey();
+        for index in 0..self.tasks.len() {
+            let id = self.plan.subtasks[index].id;
+            let status = match Some(id) == failed {
+                true => SubtaskStatus::Failed,
+                false => SubtaskStatus::Canceled,
+            };
+            self.tasks[index].subtask = None;
+            if self.tasks[index].status != SubtaskStatus::Finished {
+                self.set_subtask_status(id, status);
+            }
+        }
+        self.net.clear();
+    }
+
+    /// The restart strategy's turn.
+    pub(super) fn restart(&mut self) {
+        self.restart_at_us = None;
+        let command = Command::Restore { checkpoint: None };
+        self.obey_command(&command, CommandOrigin::Job);
+    }
+
+    fn restore(
+        &mut self,
+        command: &Command,
+        by: CommandOrigin,
+        wanted: Option<CheckpointId>,
+    ) -> Result<(), String> {
+        let (from, prepared) = self.load(wanted)?;
+        self.accept(command, by, |stepper| stepper.begin_restore(from, prepared))
+    }
+
+    /// Read the checkpoint to return to: the wanted one, else the latest.
+    fn load(
+        &mut self,
+        wanted: Option<CheckpointId>,
+    ) -> Result<(Option<CheckpointId>, Vec<Prepared>), String> {
+        let store = self.coordinator.store();
+        self.attempt += 1;
+        let target = (&*self.plan, self.job.config.backend, self.attempt);
+        self.resources.prepare_restore(target, store, wanted.or(store.latest()))
+    }
+
+    fn begin_restore(&mut self, from: Option<CheckpointId>, prepared: Vec<Prepared>) {
+        self.restart_at_us = None;
+        let down = matches!(self.status, JobStatus::Restarting { .. });
+        if !down {
+            self.cancel_all(None);
+        }
+        self.set_status(JobStatus::Restoring { from });
+        for index in 0..self.tasks.len() {
+            self.set_subtask_status(self.plan.subtasks[index].id, SubtaskStatus::Initializing);
+        }
+        if let Some(checkpoint) = from {
+            self.coordinator.on_restored(checkpoint);
+        }
+        self.deployment = Some(Deployment {
+            ready_us: self.net.now_us.saturating_add(self.net.costs.restore_us),
+            from,
+            prepared,
+        });
+    }
+
+    pub(super) fn finish_deployment(&mut self) {
+        if let Some(Deployment { from, prepared, .. }) = self.deployment.take() {
+            self.deploy(from, prepared);
+        }
+    }
+
+    /// All subtasks begin, with what was prepared for them.
+    pub(super) fn deploy(&mut self, from: Option<CheckpointId>, prepared: Vec<Prepared>) {
+        self.set_status(JobStatus::Running);
+        for (index, prepared) in prepared.into_iter().enumerate() {
+            self.deploy_one(index, from, prepared);
+        }
+    }
+
+    fn deploy_one(&mut self, index: usize, from: Option<CheckpointId>, prepared: Prepared) {
+        let plan = self.plan.clone();
+        let plan = &plan.subtasks[index];
+        let (offset, state) = match &prepared.operator {
+            Operator::Source(source) => (Some(source.offset()), Vec::new()),
+            Operator::KeyedSum(sum) => (None, sum.entries().unwrap_or_default()),
+            Operator::Sink => (None, Vec::new()),
+        };
+        let task = &mut self.tasks[index];
+        task.subtask = Some(Subtask::new(plan, prepared.operator, from));
+        task.busy_until_us = self.net.now_us;
+        task.next_emit_us = self.net.now_us;
+        self.net.record(EventKind::Restored {
+            subtask: plan.id,
+            from,
+            offset,
+            state,
+        });
+        self.set_subtask_status(plan.id, SubtaskStatus::Running);
+        self.coordinator.on_running(plan.id);
+        if prepared.finished {
+            self.turn(plan.id, |subtask, turn| {
+                subtask.finish_restored(turn);
+                Ok(())
+            });
+        }
+    }
+
+    pub(super) fn set_status(&mut self, status: JobStatus) {
+        if self.net.log.is_empty() && self.net.step == 0 || self.status != status {
+            self.status = status.clone();
+            self.net.record(EventKind::JobStatus(status));
+        }
+    }
+
+    fn set_subtask_status(&mut self, subtask: SubtaskId, status: SubtaskStatus) {
+        let current = &mut self.tasks[subtask.index()].status;
+        if *current != status {
+            *current = status;
+            self.net.record(EventKind::SubtaskStatus { subtask, status });
+        }
+    }
+}

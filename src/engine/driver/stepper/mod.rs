@@ -1,0 +1,338 @@
+//! The stepper: a discrete-event simulation in integer virtual time, and the driver behind everything on screen.
+//!
+//! At any moment a set of [`Action`]s is *enabled*, each with the time at which it becomes ready. The timed policy
+//! takes the earliest (ties by the seed); a person may take any other. Each action is one step; its events go to the
+//! log. Same job, seed and commands ⇒ the same log, byte for byte.
+
+mod action;
+mod commands;
+mod net;
+mod orders;
+mod project;
+mod rng;
+
+use std::sync::Arc;
+
+use crate::engine::coordinator::CheckpointCoordinator;
+use crate::engine::event::{EventKind, JobStatus, SubtaskStatus, TraceEvent};
+use crate::engine::operator::Operator;
+use crate::engine::plan::ExecutionGraph;
+use crate::engine::subtask::{Subtask, TaskFailure};
+use crate::model::{
+    ChannelId, CheckpointId, JobGraph, OperatorSpec, StreamElement, SubtaskId, When,
+};
+
+pub use action::Action;
+pub use project::Projection;
+
+use super::resources::{Prepared, Resources};
+use net::{Net, ToTask, Turn};
+use rng::SplitMix64;
+
+/// One slot of the execution graph, with or without a running subtask in it.
+struct Task {
+    /// None while canceled, failed or restoring.
+    subtask: Option<Subtask>,
+    status: SubtaskStatus,
+    busy_until_us: u64,
+    next_emit_us: u64,
+    /// Since the run's beginning; scripts count by these.
+    emitted: u64,
+    processed: u64,
+}
+
+/// A restore that becomes real at `ready_us`.
+struct Deployment {
+    ready_us: u64,
+    from: Option<CheckpointId>,
+    prepared: Vec<Prepared>,
+}
+
+/// One job under virtual time.
+pub struct Stepper {
+    job: Arc<JobGraph>,
+    plan: Arc<ExecutionGraph>,
+    resources: Resources,
+    tasks: Vec<Task>,
+    net: Net,
+    coordinator: CheckpointCoordinator,
+    status: JobStatus,
+    rng: SplitMix64,
+    attempt: u32,
+    deployment: Option<Deployment>,
+    /// When the restart strategy restores the job by itself.
+    restart_at_us: Option<u64>,
+    /// By script entry: whether it has fired.
+    fired: Vec<bool>,
+}
+
+impl Stepper {
+    /// `job` at its beginning (or at the checkpoint that `resources` names), deployed and running.
+    ///
+    /// # Errors
+    /// A sentence: working state cannot be made, or the checkpoint to start from does not fit or is torn.
+    pub fn new(
+        job: Arc<JobGraph>,
+        plan: Arc<ExecutionGraph>,
+        resources: Resources,
+    ) -> Result<Self, String> {
+        let config = &job.config;
+        let start = resources.start.clone();
+        let from = start.as_ref().map(|start| (&*start.storage, start.checkpoint));
+        let prepared = resources.prepare(&plan, config.backend, 0, from)?;
+        let first_id = from.map_or(1, |(_, checkpoint)| checkpoint.0 + 1);
+        let task = || Task {
+            subtask: None,
+            status: SubtaskStatus::Initializing,
+            busy_until_us: 0,
+            next_emit_us: 0,
+            emitted: 0,
+            processed: 0,
+        };
+        let mut stepper = Self {
+            tasks: std::iter::repeat_with(task).take(plan.subtasks.len()).collect(),
+            net: Net::new(plan.subtasks.len(), plan.channels.len(), config.costs),
+            coordinator: CheckpointCoordinator::new(
+                &plan,
+                config.checkpointing,
+                config.backend,
+                CheckpointId(first_id),
+            ),
+            status: JobStatus::Running,
+            rng: SplitMix64(config.seed),
+            attempt: 0,
+            deployment: None,
+            restart_at_us: None,
+            fired: vec![false; job.script.len()],
+            job,
+            plan,
+            resources,
+        };
+        let from = start.map(|start| start.checkpoint);
+        stepper.deploy(from, prepared);
+        Ok(stepper)
+    }
+
+    #[must_use]
+    pub fn now_us(&self) -> u64 {
+        self.net.now_us
+    }
+
+    /// How many steps were taken, commands included.
+    #[must_use]
+    pub fn step_number(&self) -> u64 {
+        self.net.step
+    }
+
+    #[must_use]
+    pub fn status(&self) -> &JobStatus {
+        &self.status
+    }
+
+    #[must_use]
+    pub fn coordinator(&self) -> &CheckpointCoordinator {
+        &self.coordinator
+    }
+
+    /// By script entry: whether it has fired.
+    #[must_use]
+    pub fn fired(&self) -> &[bool] {
+        &self.fired
+    }
+
+    /// The events since the log was last taken.
+    #[must_use]
+    pub fn log(&self) -> &[TraceEvent] {
+        &self.net.log
+    }
+
+    /// The events since the last call.
+    pub fn take_log(&mut self) -> Vec<TraceEvent> {
+        std::mem::take(&mut self.net.log)
+    }
+
+    /// The earliest enabled action's time; none: nothing will ever happen by itself.
+    #[must_use]
+    pub fn next_at_us(&self) -> Option<u64> {
+        self.enabled().into_iter().map(|(at_us, _)| at_us).min()
+    }
+
+    /// One step under the timed policy. False: nothing is enabled.
+    pub fn step(&mut self) -> bool {
+        let enabled = self.enabled();
+        let Some(earliest) = enabled.iter().map(|(at_us, _)| *at_us).min() else {
+            return false;
+        };
+        let mut ready = enabled.into_iter().filter(|(at_us, _)| *at_us == earliest);
+        let ties = ready.clone().count();
+        let place = if ties > 1 { self.rng.below(ties) } else { 0 };
+        if let Some((at_us, action)) = ready.nth(place) {
+            self.fire(at_us, action);
+        }
+        true
+    }
+
+    /// Take `action`, which must be enabled, at its time `at_us`.
+    pub fn fire(&mut self, at_us: u64, action: Action) {
+        self.net.now_us = self.net.now_us.max(at_us);
+        self.net.step += 1;
+        match action {
+            Action::Script(entry) => self.run_script_entry(entry),
+            Action::Emit(subtask) => self.emit(subtask),
+            Action::Deliver(channel) => self.deliver(channel),
+            Action::ToTask(subtask) => self.deliver_to_task(subtask),
+            Action::ToCoordinator(subtask) => self.deliver_to_coordinator(subtask),
+            Action::FinishWrite(index) => self.finish_write(index),
+            Action::Finalize(checkpoint) => self.finalize(checkpoint),
+            Action::Expire(checkpoint) => self.expire(checkpoint),
+            Action::Restart => self.restart(),
+            Action::Deploy => self.finish_deployment(),
+        }
+    }
+
+    /// Give one subtask a turn, and deal with its failure.
+    fn turn(
+        &mut self,
+        id: SubtaskId,
+        act: impl FnOnce(&mut Subtask, &mut Turn<'_>) -> Result<(), TaskFailure>,
+    ) {
+        let task = &mut self.tasks[id.index()];
+        let Some(subtask) = &mut task.subtask else {
+            return;
+        };
+        let mut turn = Turn {
+            net: &mut self.net,
+            subtask: id,
+            busy_until_us: &mut task.busy_until_us,
+        };
+        let result = act(subtask, &mut turn);
+        self.note_status(id);
+        if let Err(failure) = result {
+            let cause = format!("{} failed: {failure}.", self.plan.subtask_name(id));
+            self.fail(Some(id), &cause);
+        }
+    }
+
+    /// Record a change of the subtask's own phase.
+    fn note_status(&mut self, id: SubtaskId) {
+        let task = &mut self.tasks[id.index()];
+        let Some(subtask) = &task.subtask else { return };
+        let status = if subtask.is_running() {
+            SubtaskStatus::Running
+        } else if subtask.is_finished() {
+            SubtaskStatus::Finished
+        } else {
+            SubtaskStatus::EndOfData
+        };
+        if status != task.status {
+            task.status = status;
+            self.net.record(EventKind::SubtaskStatus {
+                subtask: id,
+                status,
+            });
+        }
+    }
+
+    fn emit(&mut self, id: SubtaskId) {
+        let before = self.source_offset(id);
+        self.turn(id, |subtask, turn| subtask.poll_source(1, turn));
+        let emitted = self.source_offset(id).saturating_sub(before);
+        let interval_us = self.emit_interval_us(id);
+        let task = &mut self.tasks[id.index()];
+        task.emitted += emitted;
+        task.next_emit_us = self.net.now_us.saturating_add(interval_us);
+    }
+
+    fn source_offset(&self, id: SubtaskId) -> u64 {
+        match self.tasks[id.index()].subtask.as_ref().map(Subtask::operator) {
+            Some(Operator::Source(source)) => source.offset(),
+            _ => 0,
+        }
+    }
+
+    /// The time between two records of a source subtask.
+    fn emit_interval_us(&self, id: SubtaskId) -> u64 {
+        match &self.plan.subtask(id).operator {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a float-to-integer cast saturates, and a valid rate is positive"
+            )]
+            OperatorSpec::Source(spec) => (1e6 / spec.rate_per_s).round().max(1.0) as u64,
+            OperatorSpec::KeyedSum(_) | OperatorSpec::Sink(_) => 0,
+        }
+    }
+
+    fn deliver(&mut self, channel: ChannelId) {
+        let plan = self.plan.channel(channel);
+        let (to, input) = (plan.to, plan.input);
+        let Some(element) = self.net.take(channel) else {
+            return;
+        };
+        match element {
+            StreamElement::Record(record) => {
+                let until_us = self.net.now_us.saturating_add(self.net.costs.process_us);
+                let task = &mut self.tasks[to.index()];
+                task.processed += 1;
+                task.busy_until_us = until_us;
+                self.net.record(EventKind::Busy {
+                    subtask: to,
+                    until_us,
+                });
+                self.turn(to, |subtask, turn| subtask.on_records([record], turn));
+            }
+            StreamElement::Event(event) => {
+                self.turn(to, |subtask, turn| subtask.on_event(input, event, turn));
+            }
+        }
+    }
+
+    fn deliver_to_task(&mut self, id: SubtaskId) {
+        let Some((_, message)) = self.net.to_task[id.index()].pop_front() else {
+            return;
+        };
+        use crate::engine::event::Outcome;
+        let (checkpoint, outcome) = match &message {
+            ToTask::Trigger(barrier) => {
+                let barrier = *barrier;
+                return self.turn(id, |subtask, turn| subtask.on_trigger(barrier, turn));
+            }
+            ToTask::Complete(checkpoint) => (*checkpoint, Outcome::Completed),
+            ToTask::Aborted { checkpoint, .. } => (*checkpoint, Outcome::Aborted),
+        };
+        self.net.record(EventKind::Notified {
+            subtask: id,
+            checkpoint,
+            outcome,
+        });
+        self.turn(id, |subtask, turn| {
+            match message {
+                ToTask::Aborted { checkpoint, latest } => {
+                    subtask.on_aborted(checkpoint, latest, turn);
+                }
+                _ => subtask.on_complete(checkpoint, turn),
+            }
+            Ok(())
+        });
+    }
+
+    /// Whether the moment of script entry `entry` has come (by a count; times are actions of their own).
+    fn is_due(&self, entry: usize) -> bool {
+        let count = |uid, wanted: Option<u32>, of: fn(&Task) -> u64| -> u64 {
+            let subtasks = self.plan.subtasks_of(uid).into_iter();
+            let chosen = subtasks.filter(|id| {
+                wanted.is_none_or(|index| self.plan.subtask(*id).index == index)
+            });
+            chosen.map(|id| of(&self.tasks[id.index()])).sum()
+        };
+        match &self.job.script[entry].when {
+            When::AtMs(_) => false,
+            When::Emitted { uid, records } => count(uid, None, |task| task.emitted) >= *records,
+            When::Processed {
+                uid,
+                subtask,
+                records,
+            } => count(uid, Some(*subtask), |task| task.processed) >= *records,
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The stepper's world between the state machines: channels, messages, snapshots being written, and the log.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::engine::event::{EventKind, TraceEvent};
+use crate::engine::operator::Operator;
+use crate::engine::storage::CheckpointMetadata;
+use crate::engine::subtask::{Effects, SnapshotTask, TaskMessage};
+use crate::model::{
+    ChannelId, CheckpointBarrier, CheckpointId, CostModel, Decimal, Key, Origin, Record,
+    StreamElement, StreamEvent, SubtaskId,
+};
+
+/// What a source offset takes in a checkpoint.
+const OFFSET_BYTES: u64 = 8;
+
+/// One FIFO channel. Records are bounded by the capacity; events need no credit, as in Flink.
+#[derive(Default)]
+pub struct Channel {
+    pub queue: VecDeque<(StreamElement, u64)>,
+    pub records: usize,
+    pub blocked: Option<CheckpointId>,
+    /// When the newest element is ready: the next one is not earlier.
+    last_ready_us: u64,
+}
+
+/// From the coordinator to a subtask.
+pub enum ToTask {
+    Trigger(CheckpointBarrier),
+    Complete(CheckpointId),
+    Aborted {
+        checkpoint: CheckpointId,
+        latest: Option<CheckpointId>,
+    },
+}
+
+/// A snapshot whose asynchronous part ends at `ready_us`.
+pub struct Write {
+    pub ready_us: u64,
+    pub subtask: SubtaskId,
+    pub task: SnapshotTask,
+}
+
+/// Everything that is under way, by when it arrives.
+pub struct Net {
+    pub now_us: u64,
+    pub step: u64,
+    pub log: Vec<TraceEvent>,
+    pub costs: CostModel,
+    pub channels: Vec<Channel>,
+    /// Per subtask, in order: messages between one pair never overtake each other.
+    pub to_task: Vec<VecDeque<(u64, ToTask)>>,
+    pub to_coordinator: Vec<VecDeque<(u64, TaskMessage)>>,
+    pub writes: Vec<Write>,
+    pub finalizing: BTreeMap<CheckpointId, (u64, CheckpointMetadata)>,
+    pub timeouts: BTreeMap<CheckpointId, u64>,
+}
+
+impl Net {
+    pub fn new(subtasks: usize, channels: usize, costs: CostModel) -> Self {
+        Self {
+            now_us: 0,
+            step: 0,
+            log: Vec::new(),
+            costs,
+            channels: std::iter::repeat_with(Channel::default).take(channels).collect(),
+            to_task: std::iter::repeat_with(VecDeque::new).take(subtasks).collect(),
+            to_coordinator: std::iter::repeat_with(VecDeque::new).take(subtasks).collect(),
+            writes: Vec::new(),
+            finalizing: BTreeMap::new(),
+            timeouts: BTreeMap::new(),
+        }
+    }
+
+    pub fn record(&mut self, kind: EventKind) {
+        self.log.push(TraceEvent {
+            at_us: self.now_us,
+            step: self.step,
+            kind,
+        });
+    }
+
+    /// Put `element` on `channel`; it is ready after the transfer, and never before what was sent earlier.
+    pub fn send(&mut self, channel: ChannelId, element: StreamElement) {
+        let state = &mut self.channels[channel.index()];
+        let ready_us = self.now_us.saturating_add(self.costs.transfer_us).max(state.last_ready_us);
+        state.last_ready_us = ready_us;
+        state.records += usize::from(matches!(element, StreamElement::Record(_)));
+        state.queue.push_back((element.clone(), ready_us));
+        self.record(EventKind::Sent {
+            channel,
+            element,
+            ready_us,
+        });
+    }
+
+    /// Take the first element of `channel`.
+    pub fn take(&mut self, channel: ChannelId) -> Option<StreamElement> {
+        let state = &mut self.channels[channel.index()];
+        let (element, _) = state.queue.pop_front()?;
+        state.records -= usize::from(matches!(element, StreamElement::Record(_)));
+        self.record(EventKind::Taken { channel });
+        Some(element)
+    }
+
+    pub fn tell_task(&mut self, subtask: SubtaskId, message: ToTask) {
+        let ready_us = self.now_us.saturating_add(self.costs.rpc_us);
+        self.to_task[subtask.index()].push_back((ready_us, message));
+    }
+
+    /// All subtasks are gone: so is what they had sent and were about to write.
+    pub fn clear(&mut self) {
+        for index in 0..self.channels.len() {
+            if !self.channels[index].queue.is_empty() || self.channels[index].blocked.is_some() {
+                let channel = ChannelId(u32::try_from(index).unwrap_or(u32::MAX));
+                self.record(EventKind::ChannelCleared { channel });
+            }
+            self.channels[index] = Channel::default();
+        }
+        self.to_task.iter_mut().for_each(VecDeque::clear);
+        self.to_coordinator.iter_mut().for_each(VecDeque::clear);
+        self.writes.clear();
+    }
+}
+
+/// One subtask's turn: its effects on the world.
+pub struct Turn<'a> {
+    pub net: &'a mut Net,
+    pub subtask: SubtaskId,
+    pub busy_until_us: &'a mut u64,
+}
+
+impl Effects for Turn<'_> {
+    fn send_record(&mut self, channel: ChannelId, record: Record) {
+        self.net.send(channel, StreamElement::Record(record));
+    }
+
+    fn send_event(&mut self, channel: ChannelId, event: StreamEvent) {
+        self.net.send(channel, StreamElement::Event(event));
+    }
+
+    fn block(&mut self, channel: ChannelId, checkpoint: CheckpointId) {
+        self.net.channels[channel.index()].blocked = Some(checkpoint);
+        self.net.record(EventKind::InputBlocked {
+            channel,
+            checkpoint,
+        });
+    }
+
+    fn unblock(&mut self, channel: ChannelId) {
+        if let Some(checkpoint) = self.net.channels[channel.index()].blocked.take() {
+            self.net.record(EventKind::InputUnblocked {
+                channel,
+                checkpoint,
+            });
+        }
+    }
+
+    fn start_snapshot(&mut self, task: SnapshotTask, operator: &Operator) {
+        let costs = &self.net.costs;
+        let size_bytes = match operator {
+            Operator::Source(_) => OFFSET_BYTES,
+            Operator::KeyedSum(sum) => sum.state.size_bytes(),
+            Operator::Sink => 0,
+        };
+        let sync_until_us = self.net.now_us + costs.snapshot_sync_us;
+        let per_kib = size_bytes.div_ceil(1024).saturating_mul(costs.snapshot_async_us_per_kib);
+        let ready_us = sync_until_us + costs.snapshot_async_us.saturating_add(per_kib);
+        *self.busy_until_us = (*self.busy_until_us).max(sync_until_us);
+        self.net.record(EventKind::SnapshotStarted {
+            subtask: self.subtask,
+            checkpoint: task.checkpoint,
+            sync_until_us,
+            size_bytes,
+        });
+        self.net.writes.push(Write {
+            ready_us,
+            subtask: self.subtask,
+            task,
+        });
+    }
+
+    fn tell(&mut self, message: TaskMessage) {
+        let ready_us = self.net.now_us.saturating_add(self.net.costs.rpc_us);
+        self.net.to_coordinator[self.subtask.index()].push_back((ready_us, message));
+    }
+
+    fn on_source_advanced(&mut self, offset: u64) {
+        let subtask = self.subtask;
+        self.net.record(EventKind::SourceAdvanced { subtask, offset });
+    }
+
+    fn on_state_changed(&mut self, key: &Key, value: Decimal, origin: Origin) {
+        self.net.record(EventKind::StateChanged {
+            subtask: self.subtask,
+            key: key.clone(),
+            value,
+            origin,
+        });
+    }
+
+    fn on_collected(&mut self, record: Record) {
+        let subtask = self.subtask;
+        self.net.record(EventKind::Collected { subtask, record });
+    }
+}

@@ -1,0 +1,40 @@
+//! The running sum per key: the smallest operator whose state is worth a checkpoint.
+
+use crate::engine::state::{KeyedBackend, StateError};
+use crate::engine::subtask::TaskFailure;
+use crate::model::{Decimal, Key, KeyExpr, Record};
+
+/// One subtask of a keyed sum. It owns the keys of its key groups, and nobody else's.
+pub struct KeyedSum {
+    pub key: KeyExpr,
+    pub state: KeyedBackend,
+}
+
+impl KeyedSum {
+    /// Count `record` and give the updated sum of its key, as a record of the same origin.
+    ///
+    /// # Errors
+    /// The record has no key, or the state backend failed.
+    pub fn process(&mut self, record: &Record) -> Result<Record, TaskFailure> {
+        let key = self.key.key_of(record).ok_or(TaskFailure::NoKey)?;
+        let value = self.state.add(&key, record.value)?;
+        Ok(Record {
+            key: Some(key),
+            value,
+            origin: record.origin,
+        })
+    }
+
+    /// The state, as people read it: sorted by key, with labels.
+    ///
+    /// # Errors
+    /// The state backend failed.
+    pub fn entries(&self) -> Result<Vec<(Key, Decimal)>, StateError> {
+        let labelled = |key| match key {
+            Key::Int { value, .. } => self.key.int_key(value),
+            text @ Key::Text(_) => text,
+        };
+        let entries = self.state.entries()?.into_iter();
+        Ok(entries.map(|(key, value)| (labelled(key), value)).collect())
+    }
+}

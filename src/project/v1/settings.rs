@@ -1,0 +1,175 @@
+//! Format 1 ⇄ model: the settings, and what they are where a file is silent.
+
+use super::{Backend, Checkpointing, Costs, Restart, Settings, Storage, unless_default};
+use crate::model::{self, JobConfig};
+
+/// What a file of format 1 means where it is silent. Not the model's own defaults: those may change.
+const DEFAULTS: JobConfig = JobConfig {
+    seed: 1,
+    backend: model::BackendKind::Heap,
+    storage: model::StorageKind::JobManager,
+    checkpointing: model::CheckpointConfig {
+        retained: 1,
+        max_concurrent: 1,
+        timeout_ms: 600_000,
+        tolerable_failed: 0,
+    },
+    restart: model::RestartStrategy::Manual,
+    costs: model::CostModel {
+        transfer_us: 100_000,
+        process_us: 10_000,
+        rpc_us: 5_000,
+        snapshot_sync_us: 15_000,
+        snapshot_async_us: 40_000,
+        snapshot_async_us_per_kib: 1_000,
+        restore_us: 200_000,
+    },
+    channel_capacity: 10,
+};
+const DEFAULT_INLINE_THRESHOLD_BYTES: u32 = 20 * 1024;
+
+impl Settings {
+    pub(super) fn from_model(config: &JobConfig) -> Self {
+        let defaults = DEFAULTS;
+        Self {
+            seed: unless_default(config.seed, &defaults.seed),
+            backend: unless_default(config.backend, &defaults.backend).map(Backend::from_model),
+            storage: unless_default(config.storage, &defaults.storage).map(Storage::from_model),
+            checkpointing: unless_default(
+                Checkpointing::from_model(config.checkpointing),
+                &Checkpointing::default(),
+            ),
+            restart: unless_default(config.restart, &defaults.restart).map(Restart::from_model),
+            costs: unless_default(Costs::from_model(config.costs), &Costs::default()),
+            channel_capacity: unless_default(config.channel_capacity, &defaults.channel_capacity),
+        }
+    }
+
+    pub(super) fn into_model(self) -> JobConfig {
+        let defaults = DEFAULTS;
+        JobConfig {
+            seed: self.seed.unwrap_or(defaults.seed),
+            backend: self.backend.map_or(defaults.backend, Backend::into_model),
+            storage: self.storage.map_or(defaults.storage, Storage::into_model),
+            checkpointing: self.checkpointing.unwrap_or_default().into_model(),
+            restart: self.restart.map_or(defaults.restart, Restart::into_model),
+            costs: self.costs.unwrap_or_default().into_model(),
+            channel_capacity: self.channel_capacity.unwrap_or(defaults.channel_capacity),
+        }
+    }
+}
+
+impl Backend {
+    fn from_model(backend: model::BackendKind) -> Self {
+        match backend {
+            model::BackendKind::Heap => Self::Heap,
+            model::BackendKind::RocksDb => Self::RocksDb,
+        }
+    }
+
+    fn into_model(self) -> model::BackendKind {
+        match self {
+            Self::Heap => model::BackendKind::Heap,
+            Self::RocksDb => model::BackendKind::RocksDb,
+        }
+    }
+}
+
+impl Storage {
+    fn from_model(storage: model::StorageKind) -> Self {
+        match storage {
+            model::StorageKind::JobManager => Self::JobManager,
+            model::StorageKind::FileSystem {
+                inline_threshold_bytes,
+            } => Self::FileSystem {
+                inline_threshold_bytes: unless_default(
+                    inline_threshold_bytes,
+                    &DEFAULT_INLINE_THRESHOLD_BYTES,
+                ),
+            },
+        }
+    }
+
+    fn into_model(self) -> model::StorageKind {
+        match self {
+            Self::JobManager => model::StorageKind::JobManager,
+            Self::FileSystem {
+                inline_threshold_bytes,
+            } => model::StorageKind::FileSystem {
+                inline_threshold_bytes: inline_threshold_bytes
+                    .unwrap_or(DEFAULT_INLINE_THRESHOLD_BYTES),
+            },
+        }
+    }
+}
+
+impl Checkpointing {
+    fn from_model(config: model::CheckpointConfig) -> Self {
+        let defaults = DEFAULTS.checkpointing;
+        Self {
+            retained: unless_default(config.retained, &defaults.retained),
+            max_concurrent: unless_default(config.max_concurrent, &defaults.max_concurrent),
+            timeout_ms: unless_default(config.timeout_ms, &defaults.timeout_ms),
+            tolerable_failed: unless_default(config.tolerable_failed, &defaults.tolerable_failed),
+        }
+    }
+
+    fn into_model(self) -> model::CheckpointConfig {
+        let defaults = DEFAULTS.checkpointing;
+        model::CheckpointConfig {
+            retained: self.retained.unwrap_or(defaults.retained),
+            max_concurrent: self.max_concurrent.unwrap_or(defaults.max_concurrent),
+            timeout_ms: self.timeout_ms.unwrap_or(defaults.timeout_ms),
+            tolerable_failed: self.tolerable_failed.unwrap_or(defaults.tolerable_failed),
+        }
+    }
+}
+
+impl Restart {
+    fn from_model(restart: model::RestartStrategy) -> Self {
+        match restart {
+            model::RestartStrategy::Manual => Self::Manual,
+            model::RestartStrategy::FixedDelay { delay_ms } => Self::FixedDelay { delay_ms },
+        }
+    }
+
+    fn into_model(self) -> model::RestartStrategy {
+        match self {
+            Self::Manual => model::RestartStrategy::Manual,
+            Self::FixedDelay { delay_ms } => model::RestartStrategy::FixedDelay { delay_ms },
+        }
+    }
+}
+
+impl Costs {
+    fn from_model(costs: model::CostModel) -> Self {
+        let defaults = DEFAULTS.costs;
+        Self {
+            transfer_us: unless_default(costs.transfer_us, &defaults.transfer_us),
+            process_us: unless_default(costs.process_us, &defaults.process_us),
+            rpc_us: unless_default(costs.rpc_us, &defaults.rpc_us),
+            snapshot_sync_us: unless_default(costs.snapshot_sync_us, &defaults.snapshot_sync_us),
+            snapshot_async_us: unless_default(costs.snapshot_async_us, &defaults.snapshot_async_us),
+            snapshot_async_us_per_kib: unless_default(
+                costs.snapshot_async_us_per_kib,
+                &defaults.snapshot_async_us_per_kib,
+            ),
+            restore_us: unless_default(costs.restore_us, &defaults.restore_us),
+        }
+    }
+
+    fn into_model(self) -> model::CostModel {
+        let defaults = DEFAULTS.costs;
+        model::CostModel {
+            transfer_us: self.transfer_us.unwrap_or(defaults.transfer_us),
+            process_us: self.process_us.unwrap_or(defaults.process_us),
+            rpc_us: self.rpc_us.unwrap_or(defaults.rpc_us),
+            snapshot_sync_us: self.snapshot_sync_us.unwrap_or(defaults.snapshot_sync_us),
+            snapshot_async_us: self.snapshot_async_us.unwrap_or(defaults.snapshot_async_us),
+            snapshot_async_us_per_kib: self
+                .snapshot_async_us_per_kib
+                .unwrap_or(defaults.snapshot_async_us_per_kib),
+            restore_us: self.restore_us.unwrap_or(defaults.restore_us),
+        }
+    }
+}

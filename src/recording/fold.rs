@@ -1,0 +1,388 @@
+//! The fold: how each event changes the view. Nothing else ever writes to a view.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use super::view::{
+    ChannelView, CheckpointStatus, CheckpointView, InFlight, Lineage, Row, SnapshotView,
+    SubtaskView, View,
+};
+use crate::engine::event::{CommandOrigin, EventKind, JobStatus, SubtaskStatus, TraceEvent};
+use crate::engine::plan::ExecutionGraph;
+use crate::model::{
+    ChannelId, CheckpointId, Decimal, Key, OperatorSpec, Record, StreamElement, StreamEvent,
+    SubtaskId,
+};
+
+impl View {
+    /// Before the first event.
+    #[must_use]
+    pub fn new(plan: &ExecutionGraph, script_entries: usize) -> Self {
+        Self {
+            position: 0,
+            step: 0,
+            at_us: 0,
+            job: JobStatus::Running,
+            restarts: 0,
+            subtasks: plan.subtasks.iter().map(|_| SubtaskView::new()).collect(),
+            channels: vec![ChannelView::default(); plan.channels.len()],
+            checkpoints: BTreeMap::new(),
+            store: Vec::new(),
+            queued_triggers: 0,
+            script_fired_us: vec![None; script_entries],
+            state_changes: 0,
+        }
+    }
+
+    /// Fold in the next event. `plan` says which subtask a channel leads to.
+    pub fn apply(&mut self, plan: &ExecutionGraph, event: &TraceEvent) {
+        self.position += 1;
+        self.step = event.step;
+        self.at_us = event.at_us;
+        match &event.kind {
+            EventKind::Sent { .. }
+            | EventKind::Taken { .. }
+            | EventKind::ChannelCleared { .. }
+            | EventKind::InputBlocked { .. }
+            | EventKind::InputUnblocked { .. } => self.apply_channel(plan, &event.kind),
+            EventKind::JobStatus(_)
+            | EventKind::CommandAccepted { .. }
+            | EventKind::CommandRefused { .. } => self.apply_job(&event.kind),
+            EventKind::SourceAdvanced { .. }
+            | EventKind::StateChanged { .. }
+            | EventKind::Collected { .. }
+            | EventKind::Busy { .. }
+            | EventKind::SubtaskStatus { .. }
+            | EventKind::Restored { .. } => self.apply_subtask(plan, &event.kind),
+            _ => self.apply_checkpoint(plan, &event.kind),
+        }
+    }
+
+    fn subtask(&mut self, id: SubtaskId) -> &mut SubtaskView {
+        &mut self.subtasks[id.index()]
+    }
+
+    fn channel(&mut self, id: ChannelId) -> &mut ChannelView {
+        &mut self.channels[id.index()]
+    }
+
+    fn apply_channel(&mut self, plan: &ExecutionGraph, event: &EventKind) {
+        let at_us = self.at_us;
+        match event {
+            EventKind::Sent {
+                channel,
+                element,
+                ready_us,
+            } => self.channel(*channel).queue.push_back(InFlight {
+                element: element.clone(),
+                sent_us: at_us,
+                ready_us: *ready_us,
+            }),
+            EventKind::Taken { channel } => self.take(plan, *channel),
+            EventKind::ChannelCleared { channel } => {
+                *self.channel(*channel) = ChannelView::default();
+            }
+            EventKind::InputBlocked {
+                channel,
+                checkpoint,
+            } => self.channel(*channel).blocked = Some((*checkpoint, at_us)),
+            EventKind::InputUnblocked { channel, .. } => self.channel(*channel).blocked = None,
+            _ => {}
+        }
+    }
+
+    fn take(&mut self, plan: &ExecutionGraph, id: ChannelId) {
+        let at_us = self.at_us;
+        let to = plan.channel(id).to;
+        let Some(item) = self.channel(id).queue.pop_front() else {
+            return;
+        };
+        match item.element {
+            StreamElement::Record(_) => self.subtask(to).processed += 1,
+            StreamElement::Event(StreamEvent::Barrier(barrier)) => {
+                self.edit_snapshot(barrier.id, to, |snapshot| {
+                    snapshot.first_barrier_us.get_or_insert(at_us);
+                });
+            }
+            StreamElement::Event(StreamEvent::EndOfPartition) => self.channel(id).ended = true,
+            StreamElement::Event(_) => {}
+        }
+    }
+
+    fn apply_job(&mut self, event: &EventKind) {
+        match event {
+            EventKind::JobStatus(status) => {
+                if let JobStatus::Restoring { from } = status {
+                    self.restarts += 1;
+                    if let Some(from) = from.filter(|from| self.store.contains(from)) {
+                        self.store.retain(|id| *id != from);
+                        self.store.push(from);
+                    }
+                }
+                if *status == JobStatus::Running {
+                    self.channels.fill(ChannelView::default());
+                } else {
+                    self.queued_triggers = 0;
+                }
+                self.job = status.clone();
+            }
+            EventKind::CommandAccepted { by, .. } | EventKind::CommandRefused { by, .. } => {
+                if let CommandOrigin::Script(entry) = by {
+                    self.script_fired_us[*entry] = Some(self.at_us);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn apply_subtask(&mut self, plan: &ExecutionGraph, event: &EventKind) {
+        match event {
+            EventKind::SourceAdvanced { subtask, offset } => {
+                let view = self.subtask(*subtask);
+                view.offset = *offset;
+                view.highest_offset = view.highest_offset.max(*offset);
+                view.emitted += 1;
+            }
+            EventKind::StateChanged {
+                subtask,
+                key,
+                value,
+                ..
+            } => self.change_state(*subtask, key, *value),
+            EventKind::Collected { subtask, record } => self.collect(*subtask, record),
+            EventKind::Busy { subtask, until_us } => {
+                self.subtask(*subtask).busy_until_us = *until_us;
+            }
+            EventKind::SubtaskStatus { subtask, status } => self.set_status(*subtask, *status),
+            EventKind::Restored {
+                subtask,
+                from,
+                offset,
+                state,
+            } => self.restore(plan, *subtask, *from, *offset, state),
+            _ => {}
+        }
+    }
+
+    fn change_state(&mut self, subtask: SubtaskId, key: &Key, value: Decimal) {
+        self.state_changes += 1;
+        let lineage = Lineage(self.state_changes);
+        let changed_us = Some(self.at_us);
+        let view = self.subtask(subtask);
+        view.counted = lineage;
+        view.rows.insert(key.clone(), Row { value, changed_us });
+    }
+
+    fn collect(&mut self, subtask: SubtaskId, record: &Record) {
+        let view = self.subtask(subtask);
+        view.collected += 1;
+        view.recent.push_back(record.clone());
+        if view.recent.len() > SubtaskView::RECENT {
+            view.recent.pop_front();
+        }
+    }
+
+    fn set_status(&mut self, subtask: SubtaskId, status: SubtaskStatus) {
+        let view = self.subtask(subtask);
+        view.status = status;
+        if matches!(status, SubtaskStatus::Failed | SubtaskStatus::Canceled) {
+            view.sync = None;
+            view.writing.clear();
+            view.busy_until_us = 0;
+        }
+        if status == SubtaskStatus::Finished {
+            view.at_finish = Some(Arc::new((view.rows.clone(), view.counted)));
+        }
+    }
+
+    fn restore(
+        &mut self,
+        plan: &ExecutionGraph,
+        subtask: SubtaskId,
+        from: Option<CheckpointId>,
+        offset: Option<u64>,
+        state: &[(Key, Decimal)],
+    ) {
+        let checkpoint = from.and_then(|id| self.checkpoints.get(&id)).cloned();
+        let is_first = self.restarts == 0;
+        let view = self.subtask(subtask);
+        view.offset = offset.unwrap_or(0);
+        if is_first {
+            view.first_offset = view.offset;
+            view.highest_offset = view.offset;
+        }
+        let is_keyed = matches!(plan.subtask(subtask).operator, OperatorSpec::KeyedSum(_));
+        let finished = checkpoint.as_ref().is_some_and(|c| c.finished.contains(&subtask));
+        if let (true, true, Some(at_finish)) = (is_keyed, finished, &view.at_finish) {
+            // It had finished before the checkpoint: its last state stands, and nothing can change it.
+            (view.rows, view.counted) = (**at_finish).clone();
+            return;
+        }
+        let row = |value| Row {
+            value,
+            changed_us: None,
+        };
+        view.rows = state.iter().map(|(key, value)| (key.clone(), row(*value))).collect();
+        let snapshot = checkpoint.as_ref().and_then(|c| c.subtasks.get(&subtask));
+        view.counted = snapshot.map_or(Lineage::default(), |snapshot| snapshot.counted);
+    }
+
+    fn edit_checkpoint(&mut self, id: CheckpointId, edit: impl FnOnce(&mut CheckpointView)) {
+        if let Some(checkpoint) = self.checkpoints.get_mut(&id) {
+            edit(Arc::make_mut(checkpoint));
+        }
+    }
+
+    fn edit_snapshot(
+        &mut self,
+        id: CheckpointId,
+        subtask: SubtaskId,
+        edit: impl FnOnce(&mut SnapshotView),
+    ) {
+        self.edit_checkpoint(id, |checkpoint| {
+            if let Some(snapshot) = checkpoint.subtasks.get_mut(&subtask) {
+                edit(snapshot);
+            }
+        });
+    }
+
+    fn apply_checkpoint(&mut self, plan: &ExecutionGraph, event: &EventKind) {
+        let at_us = self.at_us;
+        match event {
+            EventKind::TriggerQueued { .. } => self.queued_triggers += 1,
+            EventKind::TriggerRejected { .. } => {
+                self.queued_triggers = self.queued_triggers.saturating_sub(1);
+            }
+            EventKind::Triggered { .. } => self.trigger(event),
+            EventKind::SnapshotStarted { .. } => self.capture(plan, event),
+            EventKind::SnapshotWritten {
+                subtask,
+                checkpoint,
+            } => {
+                self.stop_writing(*subtask, *checkpoint);
+                self.edit_snapshot(*checkpoint, *subtask, |s| s.written_us = Some(at_us));
+            }
+            EventKind::SnapshotFailed {
+                subtask,
+                checkpoint,
+                ..
+            } => self.stop_writing(*subtask, *checkpoint),
+            EventKind::Acknowledged {
+                subtask,
+                checkpoint,
+            } => self.edit_snapshot(*checkpoint, *subtask, |s| s.acknowledged_us = Some(at_us)),
+            EventKind::Declined {
+                subtask,
+                checkpoint,
+                reason,
+            } => self.edit_snapshot(*checkpoint, *subtask, |s| s.declined = Some(*reason)),
+            EventKind::Completed { checkpoint } => {
+                self.decide(*checkpoint, CheckpointStatus::Completed);
+                self.store.push(*checkpoint);
+            }
+            EventKind::Aborted { checkpoint, reason } => {
+                self.decide(*checkpoint, CheckpointStatus::Aborted(*reason));
+            }
+            EventKind::Subsumed { checkpoint } => {
+                self.store.retain(|id| id != checkpoint);
+                self.edit_checkpoint(*checkpoint, |checkpoint| checkpoint.retained = false);
+            }
+            EventKind::Notified {
+                subtask,
+                checkpoint,
+                outcome: crate::engine::event::Outcome::Aborted,
+            } => self.stop_writing(*subtask, *checkpoint),
+            _ => {}
+        }
+    }
+
+    fn trigger(&mut self, event: &EventKind) {
+        let EventKind::Triggered {
+            checkpoint,
+            kind,
+            must_ack,
+            finished,
+        } = event
+        else {
+            return;
+        };
+        self.queued_triggers = self.queued_triggers.saturating_sub(1);
+        let subtasks = must_ack.iter().map(|id| (*id, SnapshotView::default())).collect();
+        let view = CheckpointView {
+            id: *checkpoint,
+            kind: *kind,
+            status: CheckpointStatus::Pending,
+            triggered_us: self.at_us,
+            decided_us: None,
+            subtasks,
+            finished: finished.clone(),
+            retained: false,
+        };
+        self.checkpoints.insert(*checkpoint, Arc::new(view));
+    }
+
+    /// The snapshot holds what the subtask's state is at this very moment.
+    fn capture(&mut self, plan: &ExecutionGraph, event: &EventKind) {
+        let EventKind::SnapshotStarted {
+            subtask,
+            checkpoint,
+            sync_until_us,
+            size_bytes,
+        } = *event
+        else {
+            return;
+        };
+        let at_us = self.at_us;
+        let is_source = plan.subtask(subtask).inputs.is_empty();
+        let view = self.subtask(subtask);
+        view.sync = Some((checkpoint, sync_until_us));
+        view.writing.push(checkpoint);
+        view.busy_until_us = view.busy_until_us.max(sync_until_us);
+        let offset = is_source.then_some(view.offset);
+        let rows = view.rows.iter().map(|(key, row)| (key.clone(), row.value)).collect();
+        let counted = view.counted;
+        self.edit_snapshot(checkpoint, subtask, |snapshot| {
+            snapshot.first_barrier_us.get_or_insert(at_us);
+            snapshot.captured_us = Some(at_us);
+            snapshot.sync_until_us = Some(sync_until_us);
+            snapshot.size_bytes = size_bytes;
+            snapshot.offset = offset;
+            snapshot.rows = rows;
+            snapshot.counted = counted;
+        });
+    }
+
+    fn stop_writing(&mut self, subtask: SubtaskId, checkpoint: CheckpointId) {
+        self.subtask(subtask).writing.retain(|id| *id != checkpoint);
+    }
+
+    fn decide(&mut self, checkpoint: CheckpointId, status: CheckpointStatus) {
+        let at_us = self.at_us;
+        self.edit_checkpoint(checkpoint, |view| {
+            view.status = status;
+            view.decided_us = Some(at_us);
+            view.retained = status == CheckpointStatus::Completed;
+        });
+    }
+}
+
+impl SubtaskView {
+    fn new() -> Self {
+        Self {
+            status: SubtaskStatus::Initializing,
+            offset: 0,
+            highest_offset: 0,
+            first_offset: 0,
+            rows: BTreeMap::new(),
+            collected: 0,
+            recent: VecDeque::new(),
+            processed: 0,
+            emitted: 0,
+            busy_until_us: 0,
+            sync: None,
+            writing: Vec::new(),
+            counted: Lineage::default(),
+            at_finish: None,
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! The proof of exactly-once, record by record: how often each source record has had its effect.
+//!
+//! A record may reach an operator over several paths, and a broadcast edge copies it; how often it *should* arrive
+//! follows from the graph. Counted are the records of this run: one started from a checkpoint begins after it.
+
+use std::collections::BTreeMap;
+
+use super::{Recording, View};
+use crate::model::{OperatorSpec, Origin, Partitioning, Uid};
+
+/// How often source records have had their effect, at one moment of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    /// Records that sources have emitted; each offset once, however often it was replayed.
+    pub emitted: u64,
+    /// In keyed state. None: the job has no keyed sum.
+    pub state: Option<Tally>,
+    /// Out of the job through a sink. None: the job has no sink.
+    pub output: Option<Tally>,
+}
+
+/// Records by how often they count; they sum up to the records emitted that can get there at all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Not (or not everywhere) yet.
+    pub zero: u64,
+    /// Exactly as often as the graph says.
+    pub once: u64,
+    /// More often.
+    pub more: u64,
+}
+
+impl Tally {
+    /// Nothing counts more than once.
+    #[must_use]
+    pub fn never_twice(&self) -> bool {
+        self.more == 0
+    }
+}
+
+/// Effects counted per source record, against how many there should be.
+struct Effects<'a> {
+    recording: &'a Recording,
+    view: &'a View,
+    /// Per source subtask and record, per vertex of interest.
+    verdicts: Vec<Vec<Verdict>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Verdict {
+    /// No vertex of interest can be reached.
+    Unreached,
+    Once,
+    Zero,
+    More,
+}
+
+impl Recording {
+    /// The ledger at `view`.
+    #[must_use]
+    pub fn ledger(&self, view: &View) -> Ledger {
+        let sources = self.plan.subtasks.iter().zip(&view.subtasks);
+        let emitted = |view: &super::view::SubtaskView| view.highest_offset - view.first_offset;
+        let of_sources = sources.filter(|(plan, _)| plan.inputs.is_empty());
+        let is_sum = |operator: &OperatorSpec| matches!(operator, OperatorSpec::KeyedSum(_));
+        let is_sink = |operator: &OperatorSpec| matches!(operator, OperatorSpec::Sink(_));
+        Ledger {
+            emitted: of_sources.map(|(_, view)| emitted(view)).sum(),
+            state: self.tally(view, is_sum),
+            output: self.tally(view, is_sink),
+        }
+    }
+
+    fn tally(&self, view: &View, wanted: impl Fn(&OperatorSpec) -> bool) -> Option<Tally> {
+        let vertices = self.job.vertices.iter().filter(|vertex| wanted(&vertex.operator));
+        let vertices: Vec<&Uid> = vertices.map(|vertex| &vertex.uid).collect();
+        if vertices.is_empty() {
+            return None;
+        }
+        let mut effects = Effects::new(self, view);
+        for uid in vertices {
+            effects.judge(uid);
+        }
+        Some(effects.tally())
+    }
+
+    /// How many copies of one record of source `from` arrive at `to`, all its subtasks together.
+    #[must_use]
+    pub fn copies(&self, from: &Uid, to: &Uid) -> u32 {
+        self.copies_into(from, to, &mut BTreeMap::from([(from.clone(), 1)]))
+    }
+
+    /// `known` holds what is already computed: a graph may have very many paths.
+    fn copies_into(&self, from: &Uid, to: &Uid, known: &mut BTreeMap<Uid, u32>) -> u32 {
+        if let Some(copies) = known.get(to) {
+            return *copies;
+        }
+        let parallelism = self.job.vertex(to).map_or(1, |vertex| vertex.parallelism);
+        let mut copies = 0_u32;
+        for edge in self.job.inputs_of(to) {
+            let fan_out = match edge.partitioning {
+                Partitioning::Broadcast => parallelism,
+                _ => 1,
+            };
+            let upstream = self.copies_into(from, &edge.from, known);
+            copies = copies.saturating_add(upstream.saturating_mul(fan_out));
+        }
+        known.insert(to.clone(), copies);
+        copies
+    }
+}
+
+impl<'a> Effects<'a> {
+    fn new(recording: &'a Recording, view: &'a View) -> Self {
+        let records = |view: &super::view::SubtaskView| {
+            usize::try_from(view.highest_offset - view.first_offset).unwrap_or(0)
+        };
+        let blank = |view| vec![Verdict::Unreached; records(view)];
+        Self {
+            recording,
+            view,
+            verdicts: view.subtasks.iter().map(blank).collect(),
+        }
+    }
+
+    /// Judge every record by how often it counts at operator `uid`.
+    fn judge(&mut self, uid: &Uid) {
+        let mut counts: Vec<Vec<u32>> =
+            self.verdicts.iter().map(|records| vec![0; records.len()]).collect();
+        for origin in self.effects_at(uid) {
+            let first = self.view.subtasks[origin.source.index()].first_offset;
+            let index = origin.offset.checked_sub(first + 1).and_then(|i| usize::try_from(i).ok());
+            let count = index.and_then(|index| counts[origin.source.index()].get_mut(index));
+            if let Some(count) = count {
+                *count += 1;
+            }
+        }
+        for (plan, (verdicts, counts)) in
+            self.recording.plan.subtasks.iter().zip(self.verdicts.iter_mut().zip(&counts))
+        {
+            let expected = match plan.inputs.is_empty() {
+                true => self.recording.copies(&plan.uid, uid),
+                false => 0,
+            };
+            if expected == 0 {
+                continue;
+            }
+            for (verdict, count) in verdicts.iter_mut().zip(counts) {
+                let here = match count.cmp(&expected) {
+                    std::cmp::Ordering::Less => Verdict::Zero,
+                    std::cmp::Ordering::Equal => Verdict::Once,
+                    std::cmp::Ordering::Greater => Verdict::More,
+                };
+                *verdict = (*verdict).max(here);
+            }
+        }
+    }
+
+    /// The origin of everything that counts at operator `uid` now.
+    fn effects_at(&self, uid: &Uid) -> Vec<Origin> {
+        let ids = self.recording.plan.subtasks_of(uid);
+        let is_sink = self.recording.job.vertex(uid).is_some_and(crate::model::Vertex::is_sink);
+        if is_sink {
+            let outputs = self.recording.outputs(self.view);
+            let here = outputs.filter(|(subtask, _)| ids.contains(subtask));
+            return here.map(|(_, record)| record.origin).collect();
+        }
+        let lineages = ids.iter().map(|id| self.view.subtasks[id.index()].counted);
+        lineages.flat_map(|lineage| self.recording.origins(lineage)).collect()
+    }
+
+    fn tally(&self) -> Tally {
+        let mut tally = Tally::default();
+        for verdict in self.verdicts.iter().flatten() {
+            match verdict {
+                Verdict::Unreached => {}
+                Verdict::Zero => tally.zero += 1,
+                Verdict::Once => tally.once += 1,
+                Verdict::More => tally.more += 1,
+            }
+        }
+        tally
+    }
+}

@@ -1,0 +1,241 @@
+//! One stepped execution of a job with everything it needs: files read, a folder of its own, the engine, and the
+//! commands given so far. Knows no thread; [`super::worker`] gives it one.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::workdir::WorkDir;
+use super::{RunError, RunOptions};
+use crate::engine::driver::stepper::Stepper;
+use crate::engine::driver::{Feeds, Resources, StartPoint};
+use crate::engine::event::TraceEvent;
+use crate::engine::operator::CsvRow;
+use crate::engine::plan::ExecutionGraph;
+use crate::engine::storage::{self, CheckpointStorage};
+use crate::model::{
+    CheckpointId, Command, JobGraph, OperatorSpec, SourceKind, StorageKind, validate,
+};
+use crate::project::csv_source;
+
+/// A folder for one execution, and the checkpoint storage that may lie in it. Both live as long as anybody may
+/// still restore from here.
+pub struct Home {
+    workdir: WorkDir,
+    pub storage: Arc<dyn CheckpointStorage>,
+    /// Where the storage keeps files, if it does.
+    pub storage_dir: Option<PathBuf>,
+}
+
+impl Home {
+    fn create(storage: StorageKind) -> Result<Self, RunError> {
+        let failed = |what: &str, error: &dyn std::fmt::Display| {
+            RunError(format!(
+                "The run's temporary folder could not be {what}: {error}. Free some space, or set TMPDIR to a \
+                 folder that can be written."
+            ))
+        };
+        let workdir = WorkDir::create(None).map_err(|error| failed("made", &error))?;
+        let root = workdir.path().join("checkpoints");
+        let storage = storage::open(storage, &root).map_err(|error| failed("used", &error))?;
+        let storage_dir = storage.location().map(Path::to_owned);
+        Ok(Self {
+            workdir,
+            storage,
+            storage_dir,
+        })
+    }
+}
+
+/// A completed checkpoint of another execution, to start from.
+#[derive(Clone)]
+pub struct Start {
+    pub home: Arc<Home>,
+    pub checkpoint: CheckpointId,
+}
+
+/// What an execution is made from. The same blueprint and commands always give the same events.
+#[derive(Clone)]
+pub struct Blueprint {
+    pub job: Arc<JobGraph>,
+    pub plan: Arc<ExecutionGraph>,
+    pub base_dir: PathBuf,
+    pub start: Option<Start>,
+}
+
+impl Blueprint {
+    /// # Errors
+    /// The job has problems; the sentence is the first of them.
+    pub fn new(
+        job: &JobGraph,
+        options: &RunOptions,
+        start: Option<Start>,
+    ) -> Result<Self, RunError> {
+        let mut job = job.clone();
+        job.config.backend = options.backend.unwrap_or(job.config.backend);
+        job.config.seed = options.seed.unwrap_or(job.config.seed);
+        if let Some(problem) = validate(&job).into_iter().next() {
+            return Err(RunError(problem.message));
+        }
+        Ok(Self {
+            plan: Arc::new(ExecutionGraph::of(&job)),
+            job: Arc::new(job),
+            base_dir: options.base_dir.clone(),
+            start,
+        })
+    }
+
+    /// Read the CSV files of the job.
+    ///
+    /// # Errors
+    /// A file cannot be read; the sentence says which, where and why.
+    pub fn read_feeds(&self) -> Result<Feeds, RunError> {
+        let mut feeds = Feeds::new();
+        for vertex in &self.job.vertices {
+            if let OperatorSpec::Source(source) = &vertex.operator
+                && let SourceKind::Csv(spec) = &source.kind
+            {
+                let rows = csv_source::read(spec, &self.base_dir)
+                    .map_err(|error| RunError(format!("Source {}: {error}", vertex.name)))?;
+                let rows = rows.into_iter().map(|row| CsvRow {
+                    key: row.key,
+                    value: row.value,
+                });
+                feeds.insert(vertex.uid.clone(), rows.collect());
+            }
+        }
+        Ok(feeds)
+    }
+
+    /// A fresh place to run in.
+    ///
+    /// # Errors
+    /// The temporary folder cannot be made.
+    pub fn resources(&self, feeds: Feeds) -> Result<(Resources, Arc<Home>), RunError> {
+        let home = Arc::new(Home::create(self.job.config.storage)?);
+        let start = self.start.as_ref().map(|start| StartPoint {
+            storage: start.home.storage.clone(),
+            checkpoint: start.checkpoint,
+        });
+        let resources = Resources {
+            feeds,
+            storage: home.storage.clone(),
+            dir: home.workdir.path().to_owned(),
+            start,
+        };
+        Ok((resources, home))
+    }
+}
+
+/// A person's command, and the step that it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    pub step: u64,
+    pub at_us: u64,
+    pub command: Command,
+}
+
+/// A stepped execution.
+pub struct Session {
+    blueprint: Blueprint,
+    feeds: Feeds,
+    home: Arc<Home>,
+    stepper: Stepper,
+    given: Vec<Given>,
+}
+
+impl Session {
+    /// # Errors
+    /// A sentence: a CSV file, the temporary folder, or the checkpoint to start from.
+    pub fn open(blueprint: Blueprint) -> Result<Self, RunError> {
+        let feeds = blueprint.read_feeds()?;
+        Self::with_feeds(blueprint, feeds)
+    }
+
+    fn with_feeds(blueprint: Blueprint, feeds: Feeds) -> Result<Self, RunError> {
+        let (resources, home) = blueprint.resources(feeds.clone())?;
+        let (job, plan) = (blueprint.job.clone(), blueprint.plan.clone());
+        let stepper = Stepper::new(job, plan, resources).map_err(RunError)?;
+        Ok(Self {
+            blueprint,
+            feeds,
+            home,
+            stepper,
+            given: Vec::new(),
+        })
+    }
+
+    /// The same execution again, from its beginning to just after step `step`, in a fresh place. Its events up to
+    /// there are those already known, so they are dropped.
+    ///
+    /// # Errors
+    /// As for [`Session::open`].
+    pub fn replay(&self, given: &[Given], step: u64, at_us: u64) -> Result<Self, RunError> {
+        let mut copy = Self::with_feeds(self.blueprint.clone(), self.feeds.clone())?;
+        for entry in given.iter().take_while(|entry| entry.step <= step) {
+            copy.run_to_step(entry.step.saturating_sub(1));
+            copy.stepper.wait_until(entry.at_us);
+            copy.command(entry.command.clone());
+        }
+        copy.run_to_step(step);
+        copy.stepper.wait_until(at_us);
+        copy.stepper.take_log();
+        Ok(copy)
+    }
+
+    fn run_to_step(&mut self, step: u64) {
+        while self.stepper.step_number() < step && self.stepper.step() {}
+    }
+
+    #[must_use]
+    pub fn stepper(&self) -> &Stepper {
+        &self.stepper
+    }
+
+    #[must_use]
+    pub fn home(&self) -> &Arc<Home> {
+        &self.home
+    }
+
+    /// The commands so far.
+    #[must_use]
+    pub fn given(&self) -> &[Given] {
+        &self.given
+    }
+
+    /// One step, whenever it is due. False: nothing can happen any more.
+    pub fn step(&mut self) -> bool {
+        self.stepper.step()
+    }
+
+    /// One step if it is due until `until_us`; otherwise time just passes. False: nothing more is due.
+    pub fn step_until(&mut self, until_us: u64) -> bool {
+        let due = self.stepper.next_at_us().is_some_and(|at_us| at_us <= until_us);
+        if due {
+            self.stepper.step()
+        } else {
+            self.stepper.wait_until(until_us);
+            false
+        }
+    }
+
+    /// A person's command, now.
+    pub fn command(&mut self, command: Command) {
+        self.stepper.command(&command);
+        self.given.push(Given {
+            step: self.stepper.step_number(),
+            at_us: self.stepper.now_us(),
+            command,
+        });
+    }
+
+    /// The events since the log was last taken.
+    #[must_use]
+    pub fn log(&self) -> &[TraceEvent] {
+        self.stepper.log()
+    }
+
+    /// The events since the last call.
+    pub fn take_log(&mut self) -> Vec<TraceEvent> {
+        self.stepper.take_log()
+    }
+}

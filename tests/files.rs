@@ -1,0 +1,32 @@
+//! Jobs on disk. A file that loads is a job that runs; a file that does not load says where and why, and changes nothing.
+
+#[path = "files/csv.rs"]
+mod csv;
+#[path = "files/golden.rs"]
+mod golden;
+#[path = "files/refusals.rs"]
+mod refusals;
+#[path = "files/round_trip.rs"]
+mod round_trip;
+#[path = "files/samples.rs"]
+mod samples;
+#[path = "files/saving.rs"]
+mod saving;
+
+use lockgate::model::JobGraph;
+use lockgate::project;
+
+/// The job in `text`, which must be fit to run.
+fn runnable(text: &str) -> JobGraph {
+    project::parse(text, "job.ron")
+        .and_then(project::LoadedJob::into_runnable)
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// What is said about `text`.
+fn refusal(text: &str) -> String {
+    match project::parse(text, "bad.ron") {
+        Ok(_) => panic!("it loads: {text}"),
+        Err(error) => error.to_string(),
+    }
+}
