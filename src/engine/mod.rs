@@ -2,3 +2,5 @@
 
 pub mod event;
 pub mod plan;
+pub mod state;
+pub mod storage;

@@ -3,6 +3,8 @@
 //! The window and the command line both hold a `Run`, so that what a class sees and what a test runs is the same.
 //! The window calls [`Run::update`] once a frame and reads [`Run::view`]; neither ever waits for the engine.
 
+pub mod workdir;
+
 use crate::model::{BackendKind, CheckpointId, Command, JobGraph};
 use crate::recording::{Recording, View};
 
