@@ -1,0 +1,95 @@
+//! What can go wrong with keyed state, as a sentence each.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::engine::storage::StorageError;
+use crate::engine::storage::bytes::Malformed;
+use crate::model::{Decimal, Key};
+
+/// Why keyed state could not be kept, snapshotted or restored.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    #[error(
+        "{value} cannot be added to the sum {sum} of key {key} exactly: \
+         a decimal has 96 bits, about 28 digits, and a sum is never rounded. Use smaller or less precise values"
+    )]
+    Inexact {
+        key: Key,
+        sum: Decimal,
+        value: Decimal,
+    },
+
+    #[error(
+        "key {key} is in key group {group}, which another subtask owns. Partition by hash before a keyed operator"
+    )]
+    ForeignKey { key: Key, group: u32 },
+
+    #[error(
+        "key groups {first} to {last} are not within 0 to {max_parallelism} (exclusive), or that is above 32768"
+    )]
+    BadKeyGroups {
+        first: u32,
+        last: u32,
+        max_parallelism: u32,
+    },
+
+    #[error(
+        "the checkpoint holds key group {group}, which this subtask does not own. \
+         Restore with the parallelism and max parallelism that the checkpoint was taken with"
+    )]
+    GroupNotOwned { group: u32 },
+
+    #[error(
+        "the checkpoint was taken on the {found} backend, and the {wanted} backend cannot read its native format; \
+         only a canonical savepoint could change backends. Restore it on {found}, or start from the beginning"
+    )]
+    WrongBackend {
+        wanted: &'static str,
+        found: &'static str,
+    },
+
+    #[error(
+        "the state in the checkpoint cannot be read: {reason}. Restore an older retained checkpoint"
+    )]
+    Malformed { reason: &'static str },
+
+    #[error("{} exists already; each attempt of a subtask needs a new folder", path.display())]
+    FolderExists { path: PathBuf },
+
+    #[error("could not {action} {}: {source}. Check that the disk has room and that the folder may be written to", path.display())]
+    Io {
+        /// A verb: "make the folder", "write" …
+        action: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+
+    #[error("RocksDB could not {action} in {}: {source}", path.display())]
+    RocksDb {
+        /// A verb: "open its database", "read" …
+        action: &'static str,
+        path: PathBuf,
+        source: rocksdb::Error,
+    },
+
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+impl StateError {
+    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io {
+            action,
+            path,
+            source,
+        }
+    }
+}
+
+impl From<Malformed> for StateError {
+    fn from(Malformed(reason): Malformed) -> Self {
+        Self::Malformed { reason }
+    }
+}

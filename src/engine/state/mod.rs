@@ -1,0 +1,180 @@
+//! The working state of keyed operators: one exact sum per key, on the heap or in RocksDB.
+//!
+//! A backend belongs to one subtask and holds the keys of its *key groups*. A snapshot has two parts. The
+//! **synchronous part**, [`KeyedBackend::snapshot`], runs inside the subtask between two records and must be quick:
+//! the heap shares its maps and copies one only when it is written to again; RocksDB writes out its memtable and links
+//! its files. The **asynchronous part**, [`KeyedSnapshot::write`], may run later, on another thread, while the
+//! backend goes on: **what a snapshot holds is fixed when `snapshot` returns.**
+//!
+//! The handle that comes of it can be read by a backend of the same kind only, as with Flink's native snapshots.
+//!
+//! May know: the model, checkpoint storage, RocksDB, files. Must not know: operators, the coordinator, clocks, threads.
+
+mod codec;
+mod error;
+mod exact;
+mod folder;
+mod heap;
+mod owned_groups;
+mod rocks;
+
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+use super::storage::{CheckpointStorage, KeyedStateHandle, StorageError};
+use crate::model::{BackendKind, CheckpointId, Decimal, Key};
+
+pub use error::StateError;
+pub use exact::add_exactly;
+pub use heap::{HeapBackend, HeapSnapshot};
+pub use rocks::{RocksDbBackend, RocksDbSnapshot};
+
+use owned_groups::OwnedGroups;
+
+/// The keyed state of one subtask (Flink: `AbstractKeyedStateBackend`). Dropping it removes what it has on disk.
+#[derive(Debug)]
+pub enum KeyedBackend {
+    Heap(HeapBackend),
+    /// Boxed: what it holds beside its database is large.
+    RocksDb(Box<RocksDbBackend>),
+}
+
+impl KeyedBackend {
+    /// An empty backend for `key_groups` of `max_parallelism`.
+    ///
+    /// `dir` is this subtask's alone and must not exist. Only RocksDB makes and uses it, and folders beside it
+    /// named after it for snapshots.
+    ///
+    /// # Errors
+    /// The folder exists or cannot be made; RocksDB's; or the key groups are not within the max parallelism.
+    pub fn open(
+        kind: BackendKind,
+        dir: &Path,
+        max_parallelism: u32,
+        key_groups: RangeInclusive<u32>,
+    ) -> Result<Self, StateError> {
+        let owned = OwnedGroups::new(max_parallelism, &key_groups)?;
+        Ok(match kind {
+            BackendKind::Heap => Self::Heap(HeapBackend::new(owned)),
+            BackendKind::RocksDb => Self::RocksDb(Box::new(RocksDbBackend::open(dir, owned)?)),
+        })
+    }
+
+    /// A backend as it was when the snapshot behind `handle` was taken. Parameters as for [`open`](Self::open).
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open); the handle is of another kind of backend, or has key groups that are not within
+    /// `key_groups`; its streams are damaged.
+    pub fn restore(
+        kind: BackendKind,
+        dir: &Path,
+        max_parallelism: u32,
+        key_groups: RangeInclusive<u32>,
+        handle: &KeyedStateHandle,
+        storage: &dyn CheckpointStorage,
+    ) -> Result<Self, StateError> {
+        let owned = OwnedGroups::new(max_parallelism, &key_groups)?;
+        Ok(match (kind, handle) {
+            (BackendKind::Heap, KeyedStateHandle::KeyGroups { stream, offsets }) => {
+                let stream = storage.read_stream(stream)?;
+                Self::Heap(HeapBackend::restore(owned, &stream, offsets)?)
+            }
+            (BackendKind::RocksDb, KeyedStateHandle::RocksDb { files }) => Self::RocksDb(Box::new(
+                RocksDbBackend::restore(dir, owned, files, storage)?,
+            )),
+            (wanted, handle) => {
+                return Err(StateError::WrongBackend {
+                    wanted: wanted.name(),
+                    found: handle.backend().name(),
+                });
+            }
+        })
+    }
+
+    #[must_use]
+    pub fn kind(&self) -> BackendKind {
+        match self {
+            Self::Heap(_) => BackendKind::Heap,
+            Self::RocksDb(_) => BackendKind::RocksDb,
+        }
+    }
+
+    /// Add `value` to the sum of `key`, which begins at zero, and return the new sum.
+    ///
+    /// # Errors
+    /// [`StateError::Inexact`] when the sum has no exact decimal form; the old sum stays. [`StateError::ForeignKey`]
+    /// when the key belongs to another subtask. RocksDB's own.
+    pub fn add(&mut self, key: &Key, value: Decimal) -> Result<Decimal, StateError> {
+        match self {
+            Self::Heap(heap) => heap.add(key, value),
+            Self::RocksDb(rocks) => rocks.add(key, value),
+        }
+    }
+
+    /// Every key (without label) and its sum, sorted by key.
+    ///
+    /// # Errors
+    /// RocksDB's.
+    pub fn entries(&self) -> Result<Vec<(Key, Decimal)>, StateError> {
+        match self {
+            Self::Heap(heap) => Ok(heap.entries()),
+            Self::RocksDb(rocks) => rocks.entries(),
+        }
+    }
+
+    /// The *logical* size in bytes: of all encoded keys and sums. The same on every backend and machine.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        match self {
+            Self::Heap(heap) => heap.size_bytes(),
+            Self::RocksDb(rocks) => rocks.size_bytes(),
+        }
+    }
+
+    /// The synchronous part of a snapshot.
+    ///
+    /// # Errors
+    /// RocksDB's. In Flink an error in this part fails the task, not only the checkpoint.
+    pub fn snapshot(&mut self, checkpoint: CheckpointId) -> Result<KeyedSnapshot, StateError> {
+        Ok(match self {
+            Self::Heap(heap) => KeyedSnapshot::Heap(heap.snapshot()),
+            Self::RocksDb(rocks) => KeyedSnapshot::RocksDb(rocks.snapshot(checkpoint)?),
+        })
+    }
+}
+
+/// State as it was at one moment, not yet written to the checkpoint storage. Dropping it, written or not, leaves
+/// nothing behind.
+#[derive(Debug)]
+pub enum KeyedSnapshot {
+    Heap(HeapSnapshot),
+    RocksDb(RocksDbSnapshot),
+}
+
+impl KeyedSnapshot {
+    /// The logical size in bytes, as [`KeyedBackend::size_bytes`] was when the snapshot was taken.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        match self {
+            Self::Heap(heap) => heap.size_bytes(),
+            Self::RocksDb(rocks) => rocks.size_bytes(),
+        }
+    }
+
+    /// The asynchronous part. `owner` is unique in the checkpoint ("sum-0": uid and subtask) and names the streams.
+    ///
+    /// # Errors
+    /// The storage's. Streams already written then lie in the checkpoint's place until the coordinator discards it, as
+    /// it does with every aborted checkpoint; a checkpoint that was discarded already takes nothing and keeps nothing.
+    pub fn write(
+        self,
+        checkpoint: CheckpointId,
+        owner: &str,
+        storage: &dyn CheckpointStorage,
+    ) -> Result<KeyedStateHandle, StorageError> {
+        match self {
+            Self::Heap(heap) => heap.write(checkpoint, owner, storage),
+            Self::RocksDb(rocks) => rocks.write(checkpoint, owner, storage),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What can be wrong with a stored checkpoint, as a sentence each: what, where, what to do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::model::CheckpointId;
+
+/// Why a checkpoint could not be written, or must not be believed.
+#[derive(Debug, thiserror::Error)]
+pub enum StorageError {
+    #[error(
+        "could not {action} {}: {source}. Check that the disk has room and that the folder may be written to",
+        path.display()
+    )]
+    Io {
+        /// A verb: "write", "read" …
+        action: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+
+    #[error(
+        "checkpoint {checkpoint} takes no more data: it was discarded, or never begun. Drop what was to be written"
+    )]
+    NotOpen { checkpoint: CheckpointId },
+
+    #[error("checkpoint {checkpoint} was begun before; a checkpoint id is never used twice")]
+    AlreadyBegun { checkpoint: CheckpointId },
+
+    #[error("{} was written before; no two streams of a checkpoint may share a name", file.display())]
+    AlreadyWritten { file: PathBuf },
+
+    /// Flink: "Size of the state is larger than the maximum permitted memory-backed state."
+    #[error(
+        "the state {stream} is {size_bytes} bytes; the JobManager's heap takes at most {limit_bytes} in one piece. \
+         Choose the file system as checkpoint storage"
+    )]
+    Oversize {
+        stream: String,
+        size_bytes: u64,
+        limit_bytes: u64,
+    },
+
+    #[error("{} is missing. Restore an older retained checkpoint", file.display())]
+    Missing { file: PathBuf },
+
+    #[error(
+        "{} is torn: it holds {found_bytes} bytes, but {expected_bytes} were written. \
+         Restore an older retained checkpoint",
+        file.display()
+    )]
+    Torn {
+        file: PathBuf,
+        expected_bytes: u64,
+        found_bytes: u64,
+    },
+
+    #[error(
+        "{} was altered: its checksum is {found_crc32:08x}, but {expected_crc32:08x} was written. \
+         Restore an older retained checkpoint",
+        file.display()
+    )]
+    Altered {
+        file: PathBuf,
+        expected_crc32: u32,
+        found_crc32: u32,
+    },
+
+    #[error("{} is not what it should be: {reason}. Restore an older retained checkpoint", file.display())]
+    Foreign { file: PathBuf, reason: String },
+
+    #[error(
+        "{} has format version {version}, and this Lockgate knows versions up to {known}. \
+         Open it with a newer Lockgate, or restore an older retained checkpoint",
+        file.display()
+    )]
+    NewerVersion {
+        file: PathBuf,
+        version: u32,
+        known: u32,
+    },
+
+    #[error(
+        "the stream {name} of checkpoint {checkpoint} lies in a checkpoint folder, and this run keeps its checkpoints \
+         in the JobManager's heap. Choose the file system as checkpoint storage"
+    )]
+    NotInMemory {
+        checkpoint: CheckpointId,
+        name: String,
+    },
+}
+
+impl StorageError {
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io {
+            action,
+            path,
+            source,
+        }
+    }
+
+    /// What is stored is not what was written, so that only another checkpoint can help.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Missing { .. }
+            | Self::Torn { .. }
+            | Self::Altered { .. }
+            | Self::Foreign { .. }
+            | Self::NewerVersion { .. } => true,
+            Self::Io { .. }
+            | Self::NotOpen { .. }
+            | Self::AlreadyBegun { .. }
+            | Self::AlreadyWritten { .. }
+            | Self::Oversize { .. }
+            | Self::NotInMemory { .. } => false,
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Checkpoints in a folder: `chk-N/_metadata` and state files.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::file_name::state_file_name;
+use super::{CheckpointMetadata, CheckpointStorage, StorageError, StreamHandle};
+use crate::model::CheckpointId;
+
+const METADATA: &str = "_metadata";
+
+/// A folder of checkpoints (Flink: `FileSystemCheckpointStorage`).
+///
+/// A file appears under its name only when all of it is on the disk: it is written to a name of its own, synced, and
+/// renamed. A checkpoint disappears in one step too: its folder is renamed away, then emptied. The lock makes
+/// these steps exclude one another, so that no late file can land in a folder that is being emptied; the writing
+/// itself happens outside of it.
+#[derive(Debug)]
+pub struct FileSystemStorage {
+    root: PathBuf,
+    inline_threshold_bytes: u32,
+    naming: Mutex<()>,
+}
+
+impl FileSystemStorage {
+    /// Use the folder `root`, and make it if it is not there. Streams of at most `inline_threshold_bytes` become
+    /// part of the metadata.
+    ///
+    /// # Errors
+    /// The folder cannot be made.
+    pub fn create(root: &Path, inline_threshold_bytes: u32) -> Result<Self, StorageError> {
+        fs::create_dir_all(root).map_err(StorageError::io("make the folder", root))?;
+        Ok(Self {
+            root: root.to_owned(),
+            inline_threshold_bytes,
+            naming: Mutex::default(),
+        })
+    }
+
+    fn folder(&self, checkpoint: CheckpointId) -> PathBuf {
+        self.root.join(format!("chk-{checkpoint}"))
+    }
+
+    /// The lock guards names on the disk and no memory, so that a panic under it leaves nothing half done here.
+    fn lock_names(&self) -> MutexGuard<'_, ()> {
+        self.naming.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All of `bytes` durably under `name` in the folder of `checkpoint`, or nothing.
+    fn write_file(
+        &self,
+        checkpoint: CheckpointId,
+        name: &str,
+        bytes: &[u8],
+    ) -> Result<(), StorageError> {
+        let folder = self.folder(checkpoint);
+        let part = Part {
+            path: folder.join(format!(".part-{name}")),
+            target: folder.join(name),
+            checkpoint,
+        };
+        let file = {
+            let _names = self.lock_names();
+            part.create()?
+        };
+        let written = part.fill(file, bytes).and_then(|()| {
+            let _names = self.lock_names();
+            part.publish()
+        });
+        if written.is_err() {
+            // Best effort: if the folder was discarded, the part went with it.
+            let _ = fs::remove_file(&part.path);
+        }
+        written
+    }
+}
+
+/// A file that is not yet complete. No complete file's name begins with a dot.
+struct Part {
+    path: PathBuf,
+    target: PathBuf,
+    checkpoint: CheckpointId,
+}
+
+impl Part {
+    fn create(&self) -> Result<File, StorageError> {
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&self.path)
+            .map_err(|source| self.error("create", source))
+    }
+
+    fn fill(&self, mut file: File, bytes: &[u8]) -> Result<(), StorageError> {
+        file.write_all(bytes)
+            .and_then(|()| file.sync_all())
+            .map_err(|source| self.error("write", source))
+    }
+
+    fn publish(&self) -> Result<(), StorageError> {
+        if self.target.exists() {
+            return Err(self.error("write", ErrorKind::AlreadyExists.into()));
+        }
+        fs::rename(&self.path, &self.target).map_err(|source| self.error("write", source))
+    }
+
+    fn error(&self, action: &'static str, source: io::Error) -> StorageError {
+        match source.kind() {
+            ErrorKind::NotFound => StorageError::NotOpen {
+                checkpoint: self.checkpoint,
+            },
+            ErrorKind::AlreadyExists => StorageError::AlreadyWritten {
+                file: self.target.clone(),
+            },
+            _ => StorageError::io(action, &self.target)(source),
+        }
+    }
+}
+
+/// Make the names in `folder` durable. Other systems than Unix cannot open a folder, and need not.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    if cfg!(unix) {
+        File::open(folder)?.sync_all()?;
+    }
+    Ok(())
+}
+
+fn read_file(file: &Path) -> Result<Vec<u8>, StorageError> {
+    fs::read(file).map_err(|source| match source.kind() {
+        ErrorKind::NotFound => StorageError::Missing {
+            file: file.to_owned(),
+        },
+        _ => StorageError::io("read", file)(source),
+    })
+}
+
+fn read_checked(file: &Path, size_bytes: u64, crc32: u32) -> Result<Vec<u8>, StorageError> {
+    let bytes = read_file(file)?;
+    if bytes.len() as u64 != size_bytes {
+        return Err(StorageError::Torn {
+            file: file.to_owned(),
+            expected_bytes: size_bytes,
+            found_bytes: bytes.len() as u64,
+        });
+    }
+    let found_crc32 = crc32fast::hash(&bytes);
+    if found_crc32 != crc32 {
+        return Err(StorageError::Altered {
+            file: file.to_owned(),
+            expected_crc32: crc32,
+            found_crc32,
+        });
+    }
+    Ok(bytes)
+}
+
+fn remove_folder(folder: &Path) -> Result<(), StorageError> {
+    match fs::remove_dir_all(folder) {
+        Err(source) if source.kind() != ErrorKind::NotFound => {
+            Err(StorageError::io("remove", folder)(source))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The checkpoint whose folder is called `name`.
+fn checkpoint_of_folder(name: &str) -> Option<CheckpointId> {
+    let number = name.strip_prefix("chk-")?;
+    let id: u64 = number.parse().ok()?;
+    // Not "+3", not "03".
+    (id.to_string() == number).then_some(CheckpointId(id))
+}
+
+impl CheckpointStorage for FileSystemStorage {
+    fn begin(&self, checkpoint: CheckpointId) -> Result<(), StorageError> {
+        let folder = self.folder(checkpoint);
+        fs::create_dir(&folder).map_err(|source| match source.kind() {
+            ErrorKind::AlreadyExists => StorageError::AlreadyBegun { checkpoint },
+            _ => StorageError::io("make the folder", &folder)(source),
+        })
+    }
+
+    fn write_stream(
+        &self,
+        checkpoint: CheckpointId,
+        name: &str,
+        bytes: &[u8],
+    ) -> Result<StreamHandle, StorageError> {
+        let size_bytes = bytes.len() as u64;
+        if size_bytes <= u64::from(self.inline_threshold_bytes) {
+            return if self.folder(checkpoint).is_dir() {
+                Ok(StreamHandle::Inline(bytes.into()))
+            } else {
+                Err(StorageError::NotOpen { checkpoint })
+            };
+        }
+        self.write_file(checkpoint, &state_file_name(name), bytes)?;
+        Ok(StreamHandle::File {
+            checkpoint,
+            name: name.to_owned(),
+            size_bytes,
+            crc32: crc32fast::hash(bytes),
+        })
+    }
+
+    fn read_stream(&self, handle: &StreamHandle) -> Result<Vec<u8>, StorageError> {
+        match handle {
+            StreamHandle::Inline(bytes) => Ok(bytes.to_vec()),
+            StreamHandle::File {
+                checkpoint,
+                name,
+                size_bytes,
+                crc32,
+            } => {
+                let file = self.folder(*checkpoint).join(state_file_name(name));
+                read_checked(&file, *size_bytes, *crc32)
+            }
+        }
+    }
+
+    fn write_metadata(&self, metadata: &CheckpointMetadata) -> Result<u64, StorageError> {
+        let checkpoint = metadata.checkpoint;
+        let folder = self.folder(checkpoint);
+        // The state files' names become durable before the one that makes them count; then the folder's own.
+        sync_folder(&folder).map_err(|source| match source.kind() {
+            ErrorKind::NotFound => StorageError::NotOpen { checkpoint },
+            _ => StorageError::io("sync", &folder)(source),
+        })?;
+        let bytes = metadata.encode();
+        self.write_file(checkpoint, METADATA, &bytes)?;
+        sync_folder(&folder).map_err(StorageError::io("sync", &folder))?;
+        sync_folder(&self.root).map_err(StorageError::io("sync", &self.root))?;
+        Ok(bytes.len() as u64)
+    }
+
+    fn read_metadata(&self, checkpoint: CheckpointId) -> Result<CheckpointMetadata, StorageError> {
+        let file = self.folder(checkpoint).join(METADATA);
+        CheckpointMetadata::decode(&file, &read_file(&file)?, checkpoint)
+    }
+
+    fn discard(&self, checkpoint: CheckpointId) -> Result<(), StorageError> {
+        let folder = self.folder(checkpoint);
+        let doomed = self.root.join(format!(".discarded-{checkpoint}"));
+        // What an earlier, failed discard may have left.
+        remove_folder(&doomed)?;
+        {
+            let _names = self.lock_names();
+            match fs::rename(&folder, &doomed) {
+                Err(source) if source.kind() == ErrorKind::NotFound => return Ok(()),
+                renamed => renamed.map_err(StorageError::io("remove", &folder))?,
+            }
+        }
+        remove_folder(&doomed)
+    }
+
+    fn list(&self) -> Result<Vec<CheckpointId>, StorageError> {
+        let unreadable = |source| StorageError::io("read", &self.root)(source);
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.root).map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?;
+            let checkpoint = entry.file_name().to_str().and_then(checkpoint_of_folder);
+            if entry.path().join(METADATA).is_file() {
+                found.extend(checkpoint);
+            }
+        }
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    fn stored_bytes(&self, checkpoint: CheckpointId) -> Result<u64, StorageError> {
+        let folder = self.folder(checkpoint);
+        let entries = fs::read_dir(&folder).map_err(|source| match source.kind() {
+            ErrorKind::NotFound => StorageError::Missing {
+                file: folder.clone(),
+            },
+            _ => StorageError::io("read", &folder)(source),
+        })?;
+        entries
+            .map(|entry| Ok(entry?.metadata()?.len()))
+            .sum::<io::Result<u64>>()
+            .map_err(StorageError::io("read", &folder))
+    }
+
+    fn location(&self) -> Option<&Path> {
+        Some(&self.root)
+    }
+}

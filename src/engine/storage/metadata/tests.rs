@@ -1,0 +1,168 @@
+//! Version 1, frozen; and every way in which a header can lie.
+
+use super::*;
+
+fn sample() -> CheckpointMetadata {
+    CheckpointMetadata {
+        checkpoint: CheckpointId(3),
+        backend: BackendKind::Heap,
+        operators: vec![
+            OperatorState {
+                uid: Uid::new("src"),
+                parallelism: 1,
+                max_parallelism: 128,
+                subtasks: vec![SubtaskState {
+                    finished: true,
+                    source_offset: Some(5),
+                    keyed: None,
+                }],
+            },
+            OperatorState {
+                uid: Uid::new("Σ"),
+                parallelism: 2,
+                max_parallelism: 6,
+                subtasks: vec![
+                    SubtaskState {
+                        keyed: Some(KeyedStateHandle::KeyGroups {
+                            stream: StreamHandle::Inline([7, 8].into()),
+                            offsets: vec![(2, 9)],
+                        }),
+                        ..SubtaskState::default()
+                    },
+                    SubtaskState {
+                        keyed: Some(KeyedStateHandle::RocksDb {
+                            files: vec![(
+                                "CURRENT".to_owned(),
+                                StreamHandle::File {
+                                    checkpoint: CheckpointId(3),
+                                    name: "x".to_owned(),
+                                    size_bytes: 16,
+                                    crc32: 0xdead_beef,
+                                },
+                            )],
+                        }),
+                        ..SubtaskState::default()
+                    },
+                ],
+            },
+        ],
+    }
+}
+
+fn decode(bytes: &[u8]) -> Result<CheckpointMetadata, StorageError> {
+    CheckpointMetadata::decode(Path::new("chk-3/_metadata"), bytes, CheckpointId(3))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Catches any change of layout that is not a new version.
+#[test]
+fn version_1_is_frozen() {
+    let payload = [
+        // checkpoint, backend, two operators
+        "0000000000000003",
+        "00",
+        "00000002",
+        // "src", p = 1, max = 128, one subtask: finished, offset 5
+        "0000000000000003737263",
+        "00000001",
+        "00000080",
+        "00000001",
+        "03",
+        "0000000000000005",
+        // "Σ", p = 2, max = 6, two subtasks
+        "0000000000000002cea3",
+        "00000002",
+        "00000006",
+        "00000002",
+        // key groups, inline
+        "04",
+        "00",
+        "00",
+        "00000000000000020708",
+        "00000001",
+        "00000002",
+        "0000000000000009",
+        // RocksDB, a file
+        "04",
+        "01",
+        "00000001",
+        "000000000000000743555252454e54",
+        "01",
+        "0000000000000003",
+        "000000000000000178",
+        "0000000000000010",
+        "deadbeef",
+    ]
+    .concat();
+    let file = sample().encode();
+    assert_eq!(hex(&file[HEADER_BYTES..]), payload);
+    assert_eq!(hex(&file[..8]), "4c67437000000001");
+    assert_eq!(hex(&file[8..16]), format!("{:016x}", payload.len() / 2));
+    assert_eq!(decode(&file).unwrap(), sample());
+}
+
+#[test]
+fn a_newer_version_says_so() {
+    let mut file = sample().encode();
+    file[7] = 2;
+    let error = decode(&file).unwrap_err();
+    assert!(matches!(
+        error,
+        StorageError::NewerVersion {
+            version: 2,
+            known: 1,
+            ..
+        }
+    ));
+    assert!(error.to_string().contains("newer Lockgate"), "{error}");
+}
+
+#[test]
+fn another_file_is_foreign() {
+    let error = decode(b"{ \"some\": \"json file, longer than a header\" }").unwrap_err();
+    assert!(matches!(error, StorageError::Foreign { .. }), "{error}");
+}
+
+#[test]
+fn another_checkpoints_metadata_is_foreign() {
+    let file = sample().encode();
+    let path = Path::new("chk-4/_metadata");
+    let error = CheckpointMetadata::decode(path, &file, CheckpointId(4)).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("describes checkpoint 3, not 4. Restore an older retained"),
+        "{error}"
+    );
+}
+
+/// Catches a header check that is left out: the checksum covers the payload only.
+#[test]
+fn every_flipped_bit_and_every_cut_is_refused() {
+    let file = sample().encode();
+    for position in 0..file.len() {
+        for bit in 0..8 {
+            let mut flipped = file.clone();
+            flipped[position] ^= 1 << bit;
+            assert!(decode(&flipped).is_err(), "byte {position}, bit {bit}");
+        }
+        let error = decode(&file[..position]).unwrap_err();
+        assert!(
+            matches!(error, StorageError::Torn { .. }),
+            "{position}: {error}"
+        );
+    }
+    let longer = [file.as_slice(), b"x"].concat();
+    assert!(matches!(decode(&longer), Err(StorageError::Torn { .. })));
+}
+
+proptest::proptest! {
+    /// A payload with a right checksum but any content neither panics nor eats memory.
+    #[test]
+    fn any_payload_is_read_or_refused(payload in proptest::collection::vec(0_u8..10, 0..200)) {
+        let _ = read_payload(&payload);
+    }
+}

@@ -1,0 +1,121 @@
+//! Where checkpoints lie: in the JobManager's memory, or in a folder (`chk-N/_metadata` and state files).
+//!
+//! One checkpoint's life here: [`begin`](CheckpointStorage::begin) when the coordinator triggers it,
+//! [`write_stream`](CheckpointStorage::write_stream) by each subtask's asynchronous part,
+//! [`write_metadata`](CheckpointStorage::write_metadata) when all have acknowledged, and at last
+//! [`discard`](CheckpointStorage::discard) when it is aborted or subsumed. **A checkpoint exists from the moment its
+//! metadata is there**: without it, what lies in `chk-N` is nobody's.
+//!
+//! What was written is never believed, always checked: each state file by the length and checksum in its handle,
+//! the metadata by those in its header. Damage is an error that names the file, never other data.
+//!
+//! May know: the model, files, locks. Must not know: operators, state backends, the coordinator, clocks, threads.
+
+pub(crate) mod bytes;
+mod error;
+mod file_name;
+mod file_system;
+mod handle;
+mod memory;
+mod metadata;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::model::{CheckpointId, StorageKind};
+
+pub use error::StorageError;
+pub use file_system::FileSystemStorage;
+pub use handle::{KeyedStateHandle, StreamHandle};
+pub use memory::MemoryStorage;
+pub use metadata::{CheckpointMetadata, OperatorState, SubtaskState};
+
+/// A place for checkpoints (Flink: `CheckpointStorage`, `CheckpointStorageLocation`, `CheckpointStreamFactory`).
+///
+/// Subtasks write at the same time, each its own streams; the coordinator alone begins, completes and discards.
+pub trait CheckpointStorage: Send + Sync {
+    /// Open `checkpoint` for writing. Ids are never reused, so neither may be a checkpoint's place.
+    ///
+    /// # Errors
+    /// [`StorageError::AlreadyBegun`], or the folder cannot be made.
+    fn begin(&self, checkpoint: CheckpointId) -> Result<(), StorageError>;
+
+    /// Keep `bytes` as the stream `name` of `checkpoint`. Any text is a name; no two streams share one.
+    ///
+    /// After an error nothing of this stream is left. In particular a subtask that is late, whose checkpoint was
+    /// discarded meanwhile, gets [`StorageError::NotOpen`] and has nothing to clean up; it need only drop the
+    /// handles it already holds, whose files went with the checkpoint.
+    ///
+    /// # Errors
+    /// [`StorageError::NotOpen`], [`StorageError::AlreadyWritten`], [`StorageError::Oversize`], or the disk's.
+    fn write_stream(
+        &self,
+        checkpoint: CheckpointId,
+        name: &str,
+        bytes: &[u8],
+    ) -> Result<StreamHandle, StorageError>;
+
+    /// The bytes of a stream, exactly as they were written.
+    ///
+    /// # Errors
+    /// The file is missing, torn or altered; or the handle belongs to another kind of storage.
+    fn read_stream(&self, handle: &StreamHandle) -> Result<Vec<u8>, StorageError>;
+
+    /// Complete the checkpoint: all or nothing, and durable once this returns. Returns the metadata's size in bytes.
+    ///
+    /// # Errors
+    /// [`StorageError::NotOpen`], [`StorageError::AlreadyWritten`], or the disk's.
+    fn write_metadata(&self, metadata: &CheckpointMetadata) -> Result<u64, StorageError>;
+
+    /// What `checkpoint` holds. Only the metadata is checked; see [`verify`](Self::verify).
+    ///
+    /// # Errors
+    /// The metadata is missing, torn, altered, another checkpoint's, or of a newer version.
+    fn read_metadata(&self, checkpoint: CheckpointId) -> Result<CheckpointMetadata, StorageError>;
+
+    /// Read the metadata and every stream it refers to: whether a restore from `checkpoint` can succeed.
+    ///
+    /// # Errors
+    /// The first damage found.
+    fn verify(&self, checkpoint: CheckpointId) -> Result<(), StorageError> {
+        let metadata = self.read_metadata(checkpoint)?;
+        metadata
+            .streams()
+            .try_for_each(|stream| self.read_stream(stream).map(drop))
+    }
+
+    /// Remove all of `checkpoint`, complete or not, and close it to late writers. Again, or for one that never was: no
+    /// effect.
+    ///
+    /// # Errors
+    /// The disk's; the checkpoint is closed and no longer listed even then.
+    fn discard(&self, checkpoint: CheckpointId) -> Result<(), StorageError>;
+
+    /// The completed checkpoints, oldest first. One without metadata is none.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    fn list(&self) -> Result<Vec<CheckpointId>, StorageError>;
+
+    /// What `checkpoint` physically takes, in bytes: metadata and state files. Measured, and other on each backend.
+    ///
+    /// # Errors
+    /// There is no such checkpoint, or the folder cannot be read.
+    fn stored_bytes(&self, checkpoint: CheckpointId) -> Result<u64, StorageError>;
+
+    /// The folder that a person can look into.
+    fn location(&self) -> Option<&Path>;
+}
+
+/// The storage that a job asks for; `root` (made if absent) is used by the file system only.
+///
+/// # Errors
+/// The folder cannot be made.
+pub fn open(kind: StorageKind, root: &Path) -> Result<Arc<dyn CheckpointStorage>, StorageError> {
+    Ok(match kind {
+        StorageKind::JobManager => Arc::new(MemoryStorage::default()),
+        StorageKind::FileSystem {
+            inline_threshold_bytes,
+        } => Arc::new(FileSystemStorage::create(root, inline_threshold_bytes)?),
+    })
+}
