@@ -29,7 +29,9 @@ pub fn run_live(
     for event in &outcome.events {
         recording.append(event.clone());
     }
-    let report = describe(&recording, &outcome, |id| home.storage.stored_bytes(id).ok());
+    let report = describe(&recording, &outcome, |id| {
+        home.storage.stored_bytes(id).ok()
+    });
     Ok(report)
 }
 
@@ -40,7 +42,9 @@ fn describe(
 ) -> Report {
     let rows = |id: &SubtaskId| {
         let entries = outcome.state[id.index()].iter().flatten();
-        entries.map(|(key, value)| (key.to_string(), value.to_string())).collect()
+        entries
+            .map(|(key, value)| (key.to_string(), value.to_string()))
+            .collect()
     };
     let outputs = recording.plan.subtasks.iter().flat_map(|subtask| {
         let records = outcome.collected[subtask.id.index()].iter();

@@ -34,6 +34,9 @@ pub struct LockgateApp {
     pub(super) pending: Option<PendingDialog>,
     /// What to do once the job is saved or its changes are given up.
     pub(super) after_saving: Option<UiCommand>,
+    /// The sample that the job began as, and the folder of its data.
+    pub(super) sample: Option<&'static samples::Sample>,
+    pub(super) sample_dir: Option<tempfile::TempDir>,
     pub(super) edit_canvas: EditCanvas,
     pub(super) run_canvas: RunCanvas,
     installed: Option<(ThemeKind, bool)>,
@@ -77,6 +80,8 @@ impl LockgateApp {
             dialog: None,
             pending: None,
             after_saving: None,
+            sample: None,
+            sample_dir: None,
             edit_canvas: EditCanvas::default(),
             run_canvas: RunCanvas::default(),
             installed: None,

@@ -98,11 +98,7 @@ impl LockgateApp {
         self.after_saving = None;
         match command {
             UiCommand::New => self.put(JobGraph::default(), None),
-            UiCommand::OpenSample(index) => {
-                if let Some(sample) = samples::all().get(index) {
-                    self.put(sample.job(), None);
-                }
-            }
+            UiCommand::OpenSample(index) => self.open_sample(index),
             UiCommand::OpenDialog => self.ask_for_file(ctx, Purpose::Open),
             UiCommand::OpenByPath => self.ask_for_path(Purpose::Open),
             UiCommand::OpenFile(path) => self.open(path),
@@ -116,10 +112,30 @@ impl LockgateApp {
 
     fn put(&mut self, job: JobGraph, path: Option<PathBuf>) {
         self.document = Document::new(job, path);
+        self.sample = None;
+        self.sample_dir = None;
         self.leave_run();
         self.selection = Selection::None;
         self.edit_canvas.camera.request_fit();
         self.dialog = None;
+    }
+
+    fn open_sample(&mut self, index: usize) {
+        let Some(sample) = samples::all().get(index) else {
+            return;
+        };
+        self.put(sample.job(), None);
+        self.sample = Some(sample);
+        if sample.data().is_some() {
+            self.sample_dir = tempfile::tempdir().ok();
+            let unpacked = self
+                .sample_dir
+                .as_ref()
+                .map(|folder| files::unpack(sample, folder.path()));
+            if let Some(Err(text)) = unpacked {
+                self.complain("The sample’s data is missing", text);
+            }
+        }
     }
 
     fn open(&mut self, path: PathBuf) {
@@ -151,6 +167,12 @@ impl LockgateApp {
         self.dialog = None;
         match files::save(self.document.job(), &path) {
             Ok(()) => {
+                // A sample takes its data along.
+                if let Some((sample, folder)) = self.sample.zip(path.parent())
+                    && let Err(text) = files::unpack(sample, folder)
+                {
+                    self.complain("The sample’s data is missing", text);
+                }
                 self.document.mark_saved(path);
                 if let Some(command) = self.after_saving.take() {
                     self.apply(ctx, command);
@@ -279,11 +301,11 @@ impl LockgateApp {
 
     /// The folder that the job's CSV paths are relative to.
     fn base_dir(&self) -> PathBuf {
-        self.document
-            .path()
-            .and_then(Path::parent)
-            .map(Path::to_owned)
-            .unwrap_or_default()
+        match (self.document.path(), &self.sample_dir) {
+            (Some(path), _) => crate::project::base_dir(path),
+            (None, Some(folder)) => folder.path().to_owned(),
+            (None, None) => PathBuf::new(),
+        }
     }
 
     fn start_run(&mut self, ctx: &egui::Context) {

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use crate::model::JobGraph;
 use crate::project;
 
+use super::samples::Sample;
+
 /// A dialog that closes this quickly was never shown: there is no desktop portal.
 const NEVER_SHOWN: Duration = Duration::from_millis(400);
 
@@ -37,6 +39,27 @@ pub fn with_extension(path: &Path) -> PathBuf {
     } else {
         path.with_extension("ron")
     }
+}
+
+/// Put the data that a sample reads below `folder`, unless it is there. Does nothing for a sample without.
+///
+/// # Errors
+/// A sentence: the folder cannot be written.
+pub fn unpack(sample: &Sample, folder: &Path) -> Result<(), String> {
+    let Some((place, content)) = sample.data() else {
+        return Ok(());
+    };
+    let target = folder.join(place);
+    if target.exists() {
+        return Ok(());
+    }
+    let written = match target.parent() {
+        Some(parent) => std::fs::create_dir_all(parent),
+        None => Ok(()),
+    };
+    written
+        .and_then(|()| std::fs::write(&target, content))
+        .map_err(|error| format!("{} cannot be written: {error}.", target.display()))
 }
 
 /// What a system dialog is asked for.

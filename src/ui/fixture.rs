@@ -9,8 +9,9 @@ use rust_decimal::Decimal;
 use crate::engine::event::{CheckpointKind, JobStatus, SubtaskStatus};
 use crate::engine::plan::ExecutionGraph;
 use crate::model::{
-    CheckpointBarrier, CheckpointId, Edge, JobGraph, Key, KeyExpr, KeyedSumSpec, OperatorSpec, Origin, Partitioning,
-    Position, Record, SinkSpec, SourceKind, SourceSpec, StreamElement, StreamEvent, SubtaskId, Uid, Vertex,
+    CheckpointBarrier, CheckpointId, Edge, JobGraph, Key, KeyExpr, KeyedSumSpec, OperatorSpec,
+    Origin, Partitioning, Position, Record, SinkSpec, SourceKind, SourceSpec, StreamElement,
+    StreamEvent, SubtaskId, Uid, Vertex,
 };
 use crate::recording::View;
 use crate::recording::view::{
@@ -256,7 +257,13 @@ pub fn two_sources() -> Moment {
     }
 }
 
-fn vertex(uid: &str, name: &str, parallelism: u32, (x, y): (f32, f32), operator: OperatorSpec) -> Vertex {
+fn vertex(
+    uid: &str,
+    name: &str,
+    parallelism: u32,
+    (x, y): (f32, f32),
+    operator: OperatorSpec,
+) -> Vertex {
     Vertex {
         uid: Uid::new(uid),
         name: name.to_owned(),
@@ -268,12 +275,20 @@ fn vertex(uid: &str, name: &str, parallelism: u32, (x, y): (f32, f32), operator:
 }
 
 fn sequence(uid: &str, name: &str, rate_per_s: f64, at: (f32, f32)) -> Vertex {
-    let spec = SourceSpec { kind: SourceKind::Sequence, rate_per_s, end: None };
+    let spec = SourceSpec {
+        kind: SourceKind::Sequence,
+        rate_per_s,
+        end: None,
+    };
     vertex(uid, name, 1, at, OperatorSpec::Source(spec))
 }
 
 fn edge(from: &str, to: &str, partitioning: Partitioning) -> Edge {
-    Edge { from: Uid::new(from), to: Uid::new(to), partitioning }
+    Edge {
+        from: Uid::new(from),
+        to: Uid::new(to),
+        partitioning,
+    }
 }
 
 /// Two sources of different speeds, a sum by parity, a sink.
@@ -281,7 +296,13 @@ fn edge(from: &str, to: &str, partitioning: Partitioning) -> Edge {
 pub fn two_sources_job() -> JobGraph {
     let labels = vec![Arc::from("even"), Arc::from("odd")];
     let key = Some(KeyExpr::Modulo { modulus: 2, labels });
-    let mut sum = vertex("sum", "sum", 2, (560.0, 311.0), OperatorSpec::KeyedSum(KeyedSumSpec { key }));
+    let mut sum = vertex(
+        "sum",
+        "sum",
+        2,
+        (560.0, 311.0),
+        OperatorSpec::KeyedSum(KeyedSumSpec { key }),
+    );
     sum.max_parallelism = Some(6);
     JobGraph {
         name: "two-sources".to_owned(),
@@ -289,7 +310,13 @@ pub fn two_sources_job() -> JobGraph {
             sequence("a", "source a", 40.0, (40.0, 200.0)),
             sequence("b", "source b", 15.0, (40.0, 440.0)),
             sum,
-            vertex("sink", "sink", 1, (900.0, 311.0), OperatorSpec::Sink(SinkSpec {})),
+            vertex(
+                "sink",
+                "sink",
+                1,
+                (900.0, 311.0),
+                OperatorSpec::Sink(SinkSpec {}),
+            ),
         ],
         edges: vec![
             edge("a", "sum", Partitioning::Hash),

@@ -1,6 +1,6 @@
 //! The jobs under File ▸ Samples: those of the folder `samples/`, built in.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::model::JobGraph;
 use crate::project;
@@ -46,20 +46,15 @@ impl Sample {
     #[must_use]
     pub fn job(&self) -> JobGraph {
         let file = format!("{}.ron", self.name);
-        project::parse(self.text, &file).map(|loaded| loaded.job).unwrap_or_default()
+        project::parse(self.text, &file)
+            .map(|loaded| loaded.job)
+            .unwrap_or_default()
     }
 
-    /// Put the data that the job reads below `folder`. Does nothing for a job without.
-    ///
-    /// # Errors
-    /// The folder cannot be written.
-    pub fn unpack(&self, folder: &Path) -> std::io::Result<()> {
-        let Some((path, content)) = self.data else { return Ok(()) };
-        let target: PathBuf = folder.join(path);
-        if let Some(parent) = target.parent() {
-            std::fs::create_dir_all(parent)?;
-        }
-        std::fs::write(target, content)
+    /// Data that the job reads: its place below the job's folder, and its content.
+    #[must_use]
+    pub fn data(&self) -> Option<(&'static Path, &'static str)> {
+        self.data.map(|(path, content)| (Path::new(path), content))
     }
 }
 

@@ -147,11 +147,14 @@ impl<'a> Scene<'a> {
         self.inputs_of(id).filter(is_missing).collect()
     }
 
+    /// All checkpoints, oldest first.
+    pub fn checkpoints(&self) -> impl DoubleEndedIterator<Item = &'a CheckpointView> {
+        self.view.checkpoints.values().map(AsRef::as_ref)
+    }
+
     #[must_use]
     pub fn pending(&self) -> Option<&'a CheckpointView> {
-        self.view
-            .checkpoints
-            .values()
+        self.checkpoints()
             .find(|checkpoint| checkpoint.status == CheckpointStatus::Pending)
     }
 

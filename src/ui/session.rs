@@ -83,21 +83,31 @@ impl Session {
     /// Once a frame. Returns whether the picture may still change by itself.
     pub fn update(&mut self, dt_s: f32) -> bool {
         let is_moving = self.run.update(dt_s);
-        self.index.update(self.run.recording().events(), self.history);
+        self.index
+            .update(self.run.recording().events(), self.history);
         self.age_s += dt_s;
         let moment = (self.run.view().position, self.history);
-        let is_known = self.facts.as_ref().is_some_and(|facts| facts.moment == moment);
+        let is_known = self
+            .facts
+            .as_ref()
+            .is_some_and(|facts| facts.moment == moment);
         // The ledger looks at every record: while playing, a few times a second are enough.
         if !is_known && (!self.run.is_playing() || self.age_s > LEDGER_S) {
             self.age_s = 0.0;
-            self.facts = Some(Facts { moment, ledger: self.run.recording().ledger(self.run.view()) });
+            self.facts = Some(Facts {
+                moment,
+                ledger: self.run.recording().ledger(self.run.view()),
+            });
         }
         is_moving
     }
 
     /// Carry out `action`.
     pub fn act(&mut self, action: RunAction) {
-        let (branches, is_switch) = (self.run.branches().len(), matches!(action, RunAction::SwitchBranch(_)));
+        let (branches, is_switch) = (
+            self.run.branches().len(),
+            matches!(action, RunAction::SwitchBranch(_)),
+        );
         self.run.act(action);
         if is_switch || self.run.branches().len() != branches {
             self.history += 1;
@@ -117,7 +127,10 @@ impl Session {
 
     #[must_use]
     pub fn ledger(&self) -> Ledger {
-        self.facts.as_ref().map(|facts| facts.ledger).unwrap_or_default()
+        self.facts
+            .as_ref()
+            .map(|facts| facts.ledger)
+            .unwrap_or_default()
     }
 
     /// What just happened, or what the last action had to say.

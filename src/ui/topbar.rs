@@ -243,15 +243,7 @@ impl TopBar<'_> {
         if room == Room::Tight {
             return None;
         }
-        ui.spacing_mut().slider_width = self.speed_width(room) - 58.0;
-        ui.spacing_mut().slider_rail_height = 4.0;
-        let slider = egui::Slider::new(&mut speed, 0.05..=20.0)
-            .logarithmic(true)
-            .show_value(false);
-        let response = ui.add(slider).accessible_name("Speed");
-        let changed = response.changed();
-        response.on_hover_text("Virtual seconds per second");
-        changed.then_some(speed)
+        log_slider(ui, self.speed_width(room) - 58.0, &mut speed).then_some(speed)
     }
 
     /// From right to left.
@@ -380,6 +372,49 @@ impl TopBar<'_> {
 
 fn child(ui: &mut Ui, rect: Rect, layout: Layout) -> Ui {
     ui.new_child(UiBuilder::new().max_rect(rect).layout(layout))
+}
+
+const SPEEDS: std::ops::RangeInclusive<f32> = 0.05..=20.0;
+
+/// A slider over [`SPEEDS`], equal factors being equal distances. Returns whether the speed was changed.
+fn log_slider(ui: &mut Ui, width: f32, speed: &mut f32) -> bool {
+    let theme = Theme::of(ui.ctx());
+    let (rect, response) = ui.allocate_exact_size(vec2(width, 24.0), egui::Sense::click_and_drag());
+    let rail = rect.shrink2(vec2(7.0, 10.0));
+    let (low, high) = (SPEEDS.start().ln(), SPEEDS.end().ln());
+    let before = *speed;
+    if let Some(at) = response
+        .interact_pointer_pos()
+        .filter(|_| response.dragged() || response.clicked())
+    {
+        let share = ((at.x - rail.left()) / rail.width()).clamp(0.0, 1.0);
+        let chosen = egui::lerp(low..=high, share).exp();
+        // Normal speed is easy to hit.
+        *speed = if (chosen.ln().abs()) < 0.12 {
+            1.0
+        } else {
+            chosen
+        };
+    }
+    if response.has_focus() {
+        let presses = |key| ui.input(|input| input.num_presses(key)) as f32;
+        let steps = presses(egui::Key::ArrowRight) - presses(egui::Key::ArrowLeft);
+        *speed = (*speed * 1.25_f32.powf(steps)).clamp(*SPEEDS.start(), *SPEEDS.end());
+    }
+    let label = format!("Speed: {}", speed_text(*speed));
+    response.widget_info(|| egui::WidgetInfo::slider(ui.is_enabled(), f64::from(*speed), &label));
+    let x = egui::remap(speed.ln(), low..=high, rail.x_range());
+    let filled = Rect::from_min_max(rail.min, pos2(x, rail.bottom()));
+    super::paint::filled(ui.painter(), rail, 2.0, theme.line);
+    super::paint::filled(ui.painter(), filled, 2.0, theme.accent.gamma_multiply(0.7));
+    let knob = if response.has_focus() {
+        theme.accent
+    } else {
+        theme.text
+    };
+    dot(ui.painter(), pos2(x, rail.center().y), 7.0, knob);
+    response.on_hover_text("Virtual seconds per second");
+    (*speed - before).abs() > f32::EPSILON
 }
 
 fn speed_text(speed: f32) -> String {

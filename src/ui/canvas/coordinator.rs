@@ -115,9 +115,7 @@ pub fn coordinator_ui(
 
 /// The pending checkpoint, else the latest.
 fn shown_checkpoint<'a>(scene: Scene<'a>) -> Option<&'a CheckpointView> {
-    scene
-        .pending()
-        .or_else(|| scene.view.checkpoints.values().next_back())
+    scene.pending().or_else(|| scene.checkpoints().next_back())
 }
 
 /// What the second line says.
@@ -342,9 +340,7 @@ fn interact(
 #[must_use]
 pub fn retained_text(scene: Scene<'_>) -> String {
     let retained = scene
-        .view
-        .checkpoints
-        .values()
+        .checkpoints()
         .filter(|checkpoint| checkpoint.retained)
         .count();
     match retained {

@@ -107,13 +107,7 @@ fn shown<'a>(pen: &Pen<'a>, room: usize) -> Vec<&'a CheckpointView> {
     let is_shown = |checkpoint: &&CheckpointView| {
         checkpoint.retained || checkpoint.status == CheckpointStatus::Pending
     };
-    let mut chips: Vec<_> = pen
-        .scene
-        .view
-        .checkpoints
-        .values()
-        .filter(is_shown)
-        .collect();
+    let mut chips: Vec<_> = pen.scene.checkpoints().filter(is_shown).collect();
     let surplus = chips.len().saturating_sub(room);
     chips.drain(..surplus);
     chips

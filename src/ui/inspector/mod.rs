@@ -104,9 +104,15 @@ fn account(ledger: &Ledger) -> String {
     let emitted = ledger.emitted;
     match ledger.state.or(ledger.output) {
         Some(tally) if ledger.state.is_some() => {
-            format!("{emitted} emitted · {} counted once · {} in flight", tally.once, tally.zero)
+            format!(
+                "{emitted} emitted · {} counted once · {} in flight",
+                tally.once, tally.zero
+            )
         }
-        Some(tally) => format!("{emitted} emitted · {} out once · {} in flight", tally.once, tally.zero),
+        Some(tally) => format!(
+            "{emitted} emitted · {} out once · {} in flight",
+            tally.once, tally.zero
+        ),
         None => format!("{emitted} emitted"),
     }
 }
@@ -116,7 +122,9 @@ fn verdict(theme: &Theme, ledger: &Ledger) -> (egui::Color32, String) {
     match (more(ledger.state), more(ledger.output)) {
         (0, 0) => (theme.ok, "exactly once so far".to_owned()),
         (0, n) => {
-            let words = format!("state exactly once · {n} out of the sink more than once, as a plain sink does");
+            let words = format!(
+                "state exactly once · {n} out of the sink more than once, as a plain sink does"
+            );
             (theme.warn, words)
         }
         (n, _) => (theme.error, format!("{n} counted more than once")),

@@ -37,9 +37,7 @@ pub fn overview_ui(ui: &mut Ui, inspector: &RunInspector<'_>, commands: &mut Vec
     figure(ui, "Time (modelled)", &seconds(scene.clock_us));
     figure(ui, "Events", &scene.view.position.to_string());
     let completed = scene
-        .view
-        .checkpoints
-        .values()
+        .checkpoints()
         .filter(|c| c.status == CheckpointStatus::Completed)
         .count();
     figure(ui, "Checkpoints completed", &completed.to_string());
@@ -88,9 +86,7 @@ fn job_ui(ui: &mut Ui, inspector: &RunInspector<'_>, commands: &mut Vec<UiComman
                 theme.error,
             );
             let latest = scene
-                .view
-                .checkpoints
-                .values()
+                .checkpoints()
                 .rev()
                 .find(|checkpoint| checkpoint.retained);
             let words = latest.map_or_else(

@@ -46,7 +46,7 @@ pub fn checkpoints_ui(
         );
     }
     ui.spacing_mut().item_spacing.y = 2.0;
-    let rows: Vec<&CheckpointView> = scene.view.checkpoints.values().rev().collect();
+    let rows: Vec<&CheckpointView> = scene.checkpoints().rev().collect();
     ScrollArea::vertical()
         .auto_shrink(false)
         .show_rows(ui, ROW, rows.len(), |ui, range| {
