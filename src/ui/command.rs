@@ -105,18 +105,29 @@ impl VertexKind {
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
-            Self::Sequence => "Sequence source",
-            Self::Csv => "CSV source",
+            Self::Sequence => "Sequence",
+            Self::Csv => "CSV file",
             Self::KeyedSum => "Keyed sum",
             Self::Sink => "Sink",
+        }
+    }
+
+    /// What adding one is called, for screen readers.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Sequence => "Add sequence source",
+            Self::Csv => "Add CSV source",
+            Self::KeyedSum => "Add keyed sum",
+            Self::Sink => "Add sink",
         }
     }
 
     #[must_use]
     pub fn hint(self) -> &'static str {
         match self {
-            Self::Sequence => "1, 2, 3 …",
-            Self::Csv => "rows of a file",
+            Self::Sequence => "source: 1, 2, 3 …",
+            Self::Csv => "source: its rows",
             Self::KeyedSum => "a sum per key",
             Self::Sink => "collects results",
         }

@@ -17,6 +17,20 @@ pub struct Status {
     pub text: String,
 }
 
+impl Status {
+    /// The same in the room of a card.
+    #[must_use]
+    pub fn short(&self) -> &str {
+        if self.text == END_OF_DATA {
+            "awaits final checkpoint"
+        } else {
+            &self.text
+        }
+    }
+}
+
+const END_OF_DATA: &str = "end of data · waits for the final checkpoint";
+
 /// The colour of a status dot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
@@ -57,7 +71,7 @@ pub fn status_of(scene: Scene<'_>, id: SubtaskId) -> Status {
         return status(Tone::Waiting, "snapshot · async");
     }
     if subtask.status == SubtaskStatus::EndOfData {
-        return status(Tone::Quiet, "end of data · waits for the final checkpoint");
+        return status(Tone::Quiet, END_OF_DATA);
     }
     if scene.outputs_of(id).any(|channel| scene.is_full(channel)) {
         return status(Tone::Waiting, "backpressured");
@@ -189,9 +203,10 @@ fn why_held(scene: Scene<'_>, channel: ChannelId, item: &InFlight) -> Vec<String
 fn job_stands(scene: Scene<'_>) -> Option<String> {
     match &scene.view.job {
         JobStatus::Running => None,
-        JobStatus::Restarting { cause } => {
-            Some(format!("The job has failed: {cause}. Restore it to go on."))
-        }
+        JobStatus::Restarting { cause } => Some(format!(
+            "The job has failed: {}. Restore it to go on.",
+            cause.trim_end_matches('.')
+        )),
         JobStatus::Restoring { .. } => {
             Some("The job reads its state back; nothing is processed meanwhile.".to_owned())
         }

@@ -3,8 +3,6 @@
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 
-use crate::model::When;
-
 /// `0.472 s`
 #[must_use]
 pub fn seconds(us: u64) -> String {
@@ -89,28 +87,6 @@ pub fn list(items: &[String]) -> String {
         [] => String::new(),
         [only] => only.clone(),
         [start @ .., last] => format!("{} and {last}", start.join(", ")),
-    }
-}
-
-/// When a scripted command is due.
-#[must_use]
-pub fn when(when: &When) -> String {
-    match when {
-        When::AtMs(ms) => format!("at {}", seconds(ms.saturating_mul(1000))),
-        When::Emitted { uid, records } => {
-            format!("when {uid} has emitted {}", count(*records, "record"))
-        }
-        When::Processed {
-            uid,
-            subtask,
-            records,
-        } => {
-            format!(
-                "when {uid} {} has processed {}",
-                subtask + 1,
-                count(*records, "record")
-            )
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use egui::{FontData, FontDefinitions, FontFamily};
+use egui::{FontData, FontDefinitions, FontFamily, FontTweak};
 
 const WEIGHTS: [(&str, &[u8]); 3] = [
     (
@@ -22,10 +22,16 @@ const WEIGHTS: [(&str, &[u8]); 3] = [
 /// Make Inter the proportional font, and the families `medium` and `semibold` its heavier weights.
 pub fn install(ctx: &egui::Context) {
     let mut fonts = FontDefinitions::default();
+    // Hinted, the dot of a semibold i melts into its stem.
+    let tweak = FontTweak {
+        hinting: Some(false),
+        ..FontTweak::default()
+    };
     for (name, bytes) in WEIGHTS {
-        fonts
-            .font_data
-            .insert(name.to_owned(), Arc::new(FontData::from_static(bytes)));
+        fonts.font_data.insert(
+            name.to_owned(),
+            Arc::new(FontData::from_static(bytes).tweak(tweak.clone())),
+        );
     }
     let fallbacks = fonts
         .families

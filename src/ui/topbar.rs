@@ -190,6 +190,7 @@ impl TopBar<'_> {
         if self.run.is_some() {
             let button = ActionButton {
                 text: "Edit",
+                label: Some("Edit the job"),
                 icon: Some(Icon::Edit),
                 ..Default::default()
             };

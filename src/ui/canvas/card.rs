@@ -52,13 +52,8 @@ pub fn paint_card(
         pen.theme.card,
         outline(pen, id, highlight),
     );
-    let ink = Ink::of(pen.theme, subtask);
-    match density {
-        Density::Full | Density::Snug => full(pen, id, rect, ink),
-        Density::Compact | Density::Dense => short(pen, id, rect, ink, density),
-    }
     if subtask.status == SubtaskStatus::Failed {
-        let stroke = Stroke::new(1.0, pen.theme.error.gamma_multiply(0.35));
+        let stroke = Stroke::new(1.0, pen.theme.error.gamma_multiply(0.28));
         hatch(
             pen.painter,
             rect.shrink(2.0),
@@ -66,6 +61,11 @@ pub fn paint_card(
             stroke,
             true,
         );
+    }
+    let ink = Ink::of(pen.theme, subtask);
+    match density {
+        Density::Full | Density::Snug => full(pen, id, rect, ink),
+        Density::Compact | Density::Dense => short(pen, id, rect, ink, density),
     }
 }
 
@@ -293,7 +293,7 @@ fn paint_status(pen: &Pen<'_>, slot: Rect, status: &Status, ink: Ink) {
     } else {
         ink.dim
     };
-    small(pen, words, &status.text, color);
+    small(pen, words, status.short(), color);
 }
 
 fn small(pen: &Pen<'_>, slot: Rect, words: &str, color: Color32) {

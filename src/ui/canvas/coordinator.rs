@@ -122,7 +122,9 @@ fn shown_checkpoint<'a>(scene: Scene<'a>) -> Option<&'a CheckpointView> {
 #[must_use]
 pub fn headline(scene: Scene<'_>, shown: Option<&CheckpointView>) -> String {
     match (&scene.view.job, shown) {
-        (JobStatus::Restarting { cause }, _) => format!("job failed: {cause}"),
+        (JobStatus::Restarting { cause }, _) => {
+            format!("job failed: {}", cause.trim_end_matches('.'))
+        }
         (JobStatus::Restoring { from: Some(id) }, _) => format!("restoring checkpoint {id}"),
         (JobStatus::Restoring { from: None }, _) => "starting afresh".to_owned(),
         (JobStatus::Finished, _) => "job finished".to_owned(),
@@ -344,7 +346,7 @@ pub fn retained_text(scene: Scene<'_>) -> String {
         .filter(|checkpoint| checkpoint.retained)
         .count();
     match retained {
-        0 => "nothing stored yet".to_owned(),
+        0 => "empty".to_owned(),
         n => format!("{n} retained"),
     }
 }

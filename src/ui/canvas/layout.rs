@@ -43,8 +43,10 @@ impl Density {
     /// The least length of a channel.
     fn min_reach(self) -> f32 {
         match self {
-            Self::Full | Self::Snug => MIN_REACH,
-            Self::Compact | Self::Dense => 116.0,
+            Self::Full => FULL_REACH,
+            Self::Snug => 190.0,
+            Self::Compact => 140.0,
+            Self::Dense => 116.0,
         }
     }
 }
@@ -111,8 +113,8 @@ pub struct Layout {
 const TUBE_WIDTH: f32 = 28.0;
 const MIN_TUBE_WIDTH: f32 = 7.0;
 const PORT_PITCH: f32 = 54.0;
-/// The least length of a channel.
-const MIN_REACH: f32 = 144.0;
+/// Long enough to see every record of a channel that holds Flink's usual ten.
+const FULL_REACH: f32 = 250.0;
 const ROW_HEIGHT: f32 = 24.0;
 
 #[must_use]
@@ -167,7 +169,7 @@ fn card_size(request: &LayoutRequest, vertex: usize, (inputs, outputs): (usize, 
     }
 }
 
-/// By vertex: the left edge of its cards, at least [`MIN_REACH`] right of every sender's.
+/// By vertex: the left edge of its cards, at least a channel's length right of every sender's.
 fn column_lefts(request: &LayoutRequest, owners: &[usize]) -> Vec<f32> {
     let mut lefts: Vec<f32> = request
         .vertices
@@ -440,7 +442,7 @@ mod tests {
                 layout.cards[channel.from.index()],
                 layout.cards[channel.to.index()],
             );
-            assert!(from.right() + MIN_REACH <= to.left() + 0.1);
+            assert!(from.right() + FULL_REACH <= to.left() + 0.1);
         }
     }
 

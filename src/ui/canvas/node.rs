@@ -182,7 +182,7 @@ fn describe(ui: &Ui, rect: Rect, place: usize, problem: &str) {
         rect.min.y as i32,
     ));
     ui.ctx().accesskit_node_builder(id, |node| {
-        node.set_role(Role::Label);
+        node.set_role(Role::Alert);
         node.set_label(format!("Problem: {problem}"));
         node.set_bounds(egui::accesskit::Rect {
             x0: rect.min.x.into(),

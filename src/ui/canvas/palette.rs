@@ -36,13 +36,7 @@ fn item_ui(ui: &mut Ui, kind: VertexKind, canvas: &EditCanvas, commands: &mut Ve
     let theme = Theme::of(ui.ctx());
     let (rect, response) =
         ui.allocate_exact_size(vec2(ui.available_width(), 48.0), Sense::click_and_drag());
-    response.widget_info(|| {
-        WidgetInfo::labeled(
-            Role::Button,
-            true,
-            format!("Add {}", kind.title().to_lowercase()),
-        )
-    });
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, true, kind.label()));
     let is_live = response.hovered() || response.has_focus() || response.dragged();
     let (fill, line) = if is_live {
         (theme.card_hover, theme.line_strong)

@@ -22,12 +22,10 @@ pub fn job_ui(ui: &mut Ui, document: &Document, commands: &mut Vec<UiCommand>) {
     field(ui, "Name", |ui| {
         ui.add(TextEdit::singleline(&mut name).desired_width(f32::INFINITY))
     });
-    field(ui, "Note", |ui| {
-        ui.add(
-            TextEdit::multiline(&mut note)
-                .desired_rows(3)
-                .desired_width(f32::INFINITY),
-        )
+    sentence(ui, "Note", Theme::of(ui.ctx()).text_soft);
+    ui.name_inputs("Note", |ui| {
+        let edit = TextEdit::multiline(&mut note).desired_rows(3);
+        ui.add(edit.desired_width(f32::INFINITY))
     });
     if name != job.name || note != job.note {
         commands.push(UiCommand::SetJobText { name, note });

@@ -85,7 +85,8 @@ fn ledger_ui(ui: &mut Ui, inspector: &RunInspector<'_>) {
         .show(ui, |ui| {
             ui.set_width(ui.available_width());
             ui.spacing_mut().item_spacing.y = 6.0;
-            sentence(ui, &account(inspector.ledger), theme.text);
+            let is_running = inspector.scene.view.job == crate::engine::event::JobStatus::Running;
+            sentence(ui, &account(inspector.ledger, is_running), theme.text);
             let (color, verdict) = verdict(theme, inspector.ledger);
             ui.horizontal_top(|ui| {
                 let (slot, _) =
@@ -100,17 +101,17 @@ fn ledger_ui(ui: &mut Ui, inspector: &RunInspector<'_>) {
 }
 
 /// Where all emitted records are.
-fn account(ledger: &Ledger) -> String {
+fn account(ledger: &Ledger, is_running: bool) -> String {
     let emitted = ledger.emitted;
+    let done = if ledger.state.is_some() {
+        "counted once"
+    } else {
+        "out once"
+    };
+    let open = if is_running { "in flight" } else { "not yet" };
     match ledger.state.or(ledger.output) {
-        Some(tally) if ledger.state.is_some() => {
-            format!(
-                "{emitted} emitted · {} counted once · {} in flight",
-                tally.once, tally.zero
-            )
-        }
         Some(tally) => format!(
-            "{emitted} emitted · {} out once · {} in flight",
+            "{emitted} emitted · {} {done} · {} {open}",
             tally.once, tally.zero
         ),
         None => format!("{emitted} emitted"),

@@ -53,7 +53,7 @@ pub fn overview_ui(ui: &mut Ui, inspector: &RunInspector<'_>, commands: &mut Vec
 fn heading(status: &JobStatus, is_playing: bool) -> &'static str {
     match status {
         JobStatus::Running if is_playing => "The job is running",
-        JobStatus::Running => "The job stands still",
+        JobStatus::Running => "The job is paused",
         JobStatus::Restarting { .. } => "The job has failed",
         JobStatus::Restoring { .. } => "The job is being restored",
         JobStatus::Finished => "The job has finished",
@@ -82,7 +82,10 @@ fn job_ui(ui: &mut Ui, inspector: &RunInspector<'_>, commands: &mut Vec<UiComman
         JobStatus::Restarting { cause } => {
             sentence(
                 ui,
-                &format!("{cause}. All subtasks are cancelled; what was in flight is gone."),
+                &format!(
+                    "{}. All subtasks are cancelled; what was in flight is gone.",
+                    cause.trim_end_matches('.')
+                ),
                 theme.error,
             );
             let latest = scene

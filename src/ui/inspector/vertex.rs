@@ -19,9 +19,10 @@ const MAX_LABELS: u32 = 64;
 pub fn vertex_ui(ui: &mut Ui, document: &Document, vertex: &Vertex, commands: &mut Vec<UiCommand>) {
     let theme = Theme::of(ui.ctx());
     let mut edited = vertex.clone();
-    title(
+    title(ui, &vertex.name);
+    small_print(
         ui,
-        &format!("{} ({})", vertex.name, vertex.operator.kind_name()),
+        &format!("{} · {}", vertex.operator.kind_name(), vertex.uid),
     );
     for problem in document.problems_of(&vertex.uid) {
         sentence(ui, &problem.message, theme.error);

@@ -88,6 +88,6 @@ fn row_ui(ui: &mut Ui, run: &Run, index: usize, position: usize, commands: &mut 
     );
     response.widget_info(|| WidgetInfo::labeled(Role::ListItem, true, &sentence));
     if response.clicked() {
-        commands.push(UiCommand::Act(RunAction::SeekUs(event.at_us)));
+        commands.push(UiCommand::Act(RunAction::SeekPosition(index + 1)));
     }
 }

@@ -5,11 +5,12 @@ mod log;
 
 use egui::{Align, Layout, Rect, RichText, Ui, UiBuilder, pos2};
 
-use crate::run::Run;
+use crate::run::{Run, RunAction};
 
 use super::command::{Selection, Tab, UiCommand};
+use super::figures::seconds;
 use super::scene::Scene;
-use super::theme::{Theme, regular};
+use super::theme::{Theme, medium, regular};
 use super::timeline::index::TimelineIndex;
 use super::timeline::{TimelineView, timeline_ui};
 use super::widgets::tab_button;
@@ -28,7 +29,7 @@ pub struct PanelView<'a> {
 
 /// The tabs, and below them the chosen view.
 pub fn panels_ui(ui: &mut Ui, view: &PanelView<'_>, commands: &mut Vec<UiCommand>) {
-    tabs_ui(ui, view.tab, commands);
+    tabs_ui(ui, view, commands);
     let area = ui.available_rect_before_wrap();
     let mut content = ui.new_child(
         UiBuilder::new()
@@ -57,11 +58,9 @@ pub fn panels_ui(ui: &mut Ui, view: &PanelView<'_>, commands: &mut Vec<UiCommand
     }
 }
 
-fn tabs_ui(ui: &mut Ui, current: Tab, commands: &mut Vec<UiCommand>) {
-    let strip = Rect::from_min_max(
-        ui.max_rect().min,
-        pos2(ui.max_rect().right(), ui.max_rect().top() + 34.0),
-    );
+fn tabs_ui(ui: &mut Ui, view: &PanelView<'_>, commands: &mut Vec<UiCommand>) {
+    let bounds = ui.max_rect();
+    let strip = Rect::from_min_max(bounds.min, pos2(bounds.right(), bounds.top() + 34.0));
     let mut row = ui.new_child(
         UiBuilder::new()
             .max_rect(strip)
@@ -69,11 +68,42 @@ fn tabs_ui(ui: &mut Ui, current: Tab, commands: &mut Vec<UiCommand>) {
     );
     row.spacing_mut().item_spacing.x = 28.0;
     for tab in Tab::ALL {
-        if tab_button(&mut row, tab.name(), tab == current).clicked() {
+        if tab_button(&mut row, tab.name(), tab == view.tab).clicked() {
             commands.push(UiCommand::ShowTab(tab));
         }
     }
+    if let Some(run) = view.run.filter(|run| run.branches().len() > 0) {
+        row.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            branches_ui(ui, run, commands);
+        });
+    }
     ui.advance_cursor_after_rect(strip);
+}
+
+/// What was left behind by acting in the past, and the way back to it.
+fn branches_ui(ui: &mut Ui, run: &Run, commands: &mut Vec<UiCommand>) {
+    let theme = Theme::of(ui.ctx());
+    let count = run.branches().len();
+    let text = if count == 1 {
+        "1 other branch".to_owned()
+    } else {
+        format!("{count} other branches")
+    };
+    let text = RichText::new(text)
+        .font(medium(12.0))
+        .color(theme.text_soft);
+    ui.menu_button(text, |ui| {
+        ui.set_min_width(200.0);
+        for (index, reached_us) in run.branches().enumerate() {
+            let words = format!("Branch left at {}", seconds(reached_us));
+            if ui.button(words).clicked() {
+                commands.push(UiCommand::Act(RunAction::SwitchBranch(index)));
+                ui.close();
+            }
+        }
+    })
+    .response
+    .on_hover_text("Acting in the past opened another branch. Go back to an earlier one here.");
 }
 
 pub fn empty_ui(ui: &mut Ui, text: &str) {

@@ -19,6 +19,7 @@ use index::{CheckpointBar, Mark, MarkKind, Phase, TimelineIndex};
 /// Room for the lanes' names at the left of the axis.
 const NAMES: f32 = 110.0;
 const AXIS_HEIGHT: f32 = 26.0;
+const ACTIVITY_HEIGHT: f32 = 24.0;
 /// The time axis is never shorter than this.
 const MIN_SPAN_US: u64 = 1_000_000;
 
@@ -82,12 +83,12 @@ pub fn timeline_ui(ui: &mut Ui, view: &TimelineView<'_>, commands: &mut Vec<UiCo
     paint_axis(&painter, theme, chart, axis);
     let activity = Rect::from_min_size(
         pos2(chart.left(), chart.top() + AXIS_HEIGHT),
-        vec2(chart.width(), 24.0),
+        vec2(chart.width(), ACTIVITY_HEIGHT),
     );
     paint_activity(&painter, theme, activity, axis, view.index);
-    let lanes = Rect::from_min_max(pos2(chart.left(), activity.bottom() + 8.0), chart.max);
+    let lanes = Rect::from_min_max(pos2(chart.left(), activity.bottom() + 10.0), chart.max);
     lanes_ui(ui, &painter, lanes, axis, view, commands);
-    paint_marks(ui, &painter, chart, axis, view);
+    paint_marks(&painter, theme, chart, axis, &view.index.marks);
     paint_script(&painter, theme, chart, axis, view);
     paint_cursor(&painter, theme, chart, axis, view);
     footer_ui(ui, &painter, footer, view);
@@ -308,10 +309,10 @@ fn lane_ui(
     }
 }
 
-fn paint_marks(ui: &Ui, painter: &Painter, chart: Rect, axis: Axis, view: &TimelineView<'_>) {
-    let theme = Theme::of(ui.ctx());
-    let y = chart.top() + AXIS_HEIGHT - 8.0;
-    for Mark { at_us, kind } in &view.index.marks {
+fn paint_marks(painter: &Painter, theme: &Theme, chart: Rect, axis: Axis, marks: &[Mark]) {
+    let top = chart.top() + AXIS_HEIGHT - 8.0;
+    let y = chart.top() + AXIS_HEIGHT + ACTIVITY_HEIGHT + 3.0;
+    for Mark { at_us, kind } in marks {
         let x = axis.x(*at_us);
         let (color, letter) = match kind {
             MarkKind::Crash(_) => (theme.error, "×"),
@@ -319,19 +320,12 @@ fn paint_marks(ui: &Ui, painter: &Painter, chart: Rect, axis: Axis, view: &Timel
             MarkKind::End => (theme.dim, "■"),
             MarkKind::Script { .. } => continue,
         };
-        painter.vline(
-            x,
-            Rangef::new(y, chart.bottom()),
-            Stroke::new(1.0, color.gamma_multiply(0.6)),
-        );
-        painter.circle_filled(pos2(x, y), 7.0, color);
-        painter.text(
-            pos2(x, y),
-            Align2::CENTER_CENTER,
-            letter,
-            semibold(size::SMALLEST),
-            theme.panel,
-        );
+        let line = Stroke::new(1.0, color.gamma_multiply(0.6));
+        painter.vline(x, Rangef::new(top, chart.bottom()), line);
+        painter.circle_filled(pos2(x, y), 8.0, theme.panel);
+        painter.circle_filled(pos2(x, y), 6.5, color);
+        let font = semibold(size::SMALLEST);
+        painter.text(pos2(x, y), Align2::CENTER_CENTER, letter, font, theme.panel);
     }
 }
 
