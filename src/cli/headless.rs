@@ -69,11 +69,16 @@ fn run_stepped(job: &JobGraph, options: &RunOptions, args: &RunArgs) -> Result<R
 fn ends_by_itself(job: &JobGraph) -> bool {
     use crate::model::{Command, OperatorSpec, SourceKind};
     let ends = |operator: &OperatorSpec| match operator {
-        OperatorSpec::Source(source) => source.end.is_some() || matches!(source.kind, SourceKind::Csv(_)),
+        OperatorSpec::Source(source) => {
+            source.end.is_some() || matches!(source.kind, SourceKind::Csv(_))
+        }
         _ => true,
     };
     job.vertices.iter().all(|vertex| ends(&vertex.operator))
-        || job.script.iter().any(|entry| entry.command == Command::Stop)
+        || job
+            .script
+            .iter()
+            .any(|entry| entry.command == Command::Stop)
 }
 
 /// A bar on a terminal, and only for runs that take a while.
@@ -99,13 +104,17 @@ fn print(report: &Report, format: ReportFormat) -> Result<(), RunError> {
         ReportFormat::Text => report.to_string(),
         ReportFormat::Json => {
             let json = serde_json::to_string_pretty(report);
-            json.map_err(|error| RunError(format!("The report cannot be written as JSON: {error}.")))? + "\n"
+            json.map_err(|error| {
+                RunError(format!("The report cannot be written as JSON: {error}."))
+            })? + "\n"
         }
     };
     match io::stdout().write_all(text.as_bytes()) {
         // Whoever reads may have seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result.map_err(|error| RunError(format!("The report cannot be printed: {error}."))),
+        result => {
+            result.map_err(|error| RunError(format!("The report cannot be printed: {error}.")))
+        }
     }
 }
 
@@ -123,13 +132,21 @@ fn hash(recording: &Recording) -> Result<String, RunError> {
     let mut hasher = BufWriter::new(Sha256::new());
     write_events(recording, &mut hasher)
         .map_err(|error| RunError(format!("The trace cannot be hashed: {error}.")))?;
-    let hasher = hasher.into_inner().map_err(|error| RunError(error.to_string()))?;
-    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    let hasher = hasher
+        .into_inner()
+        .map_err(|error| RunError(error.to_string()))?;
+    Ok(hasher
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect())
 }
 
 fn write_trace(recording: &Recording, path: &Path) -> Result<(), RunError> {
     let write = || -> io::Result<()> {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
         let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
         write_events(recording, &mut BufWriter::new(&mut file))?;
         file.persist(path)?;
@@ -137,6 +154,8 @@ fn write_trace(recording: &Recording, path: &Path) -> Result<(), RunError> {
     };
     write().map_err(|error| {
         let path = path.display();
-        RunError(format!("The trace cannot be written to {path}: {error}. Choose another place."))
+        RunError(format!(
+            "The trace cannot be written to {path}: {error}. Choose another place."
+        ))
     })
 }

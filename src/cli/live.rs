@@ -29,7 +29,9 @@ pub fn run_live(
     for event in &outcome.events {
         recording.append(event.clone());
     }
-    let report = describe(&recording, &outcome, |id| home.storage.stored_bytes(id).ok());
+    let report = describe(&recording, &outcome, |id| {
+        home.storage.stored_bytes(id).ok()
+    });
     Ok(report)
 }
 
@@ -40,7 +42,9 @@ fn describe(
 ) -> Report {
     let rows = |id: &SubtaskId| {
         let entries = outcome.state[id.index()].iter().flatten();
-        entries.map(|(key, value)| (key.to_string(), value.to_string())).collect()
+        entries
+            .map(|(key, value)| (key.to_string(), value.to_string()))
+            .collect()
     };
     let outputs = recording.plan.subtasks.iter().flat_map(|subtask| {
         let records = outcome.collected[subtask.id.index()].iter();
@@ -50,6 +54,10 @@ fn describe(
     let view = recording.head();
     let mut report = Report::of_recording(recording, view, ended_us, stored);
     for checkpoint in &mut report.checkpoints {
+        // What a live run does not trace is left out, never shown as nothing.
+        checkpoint.size_bytes = None;
+        checkpoint.state.clear();
+        checkpoint.subtasks.clear();
         let offsets = outcome.offsets.iter().find(|(id, _)| id.0 == checkpoint.id);
         let offsets = offsets.into_iter().flat_map(|(_, offsets)| offsets);
         checkpoint.sources = offsets

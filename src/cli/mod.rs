@@ -89,7 +89,9 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, Str
         Some(Long("version") | Short('V')) => Ok(Invocation::Version),
         Some(Value(word)) if word == "run" => parse_run(&mut parser),
         Some(Value(word)) if word == "check" => {
-            let file = parser.value().map_err(|_| "check needs a FILE.".to_owned())?;
+            let file = parser
+                .value()
+                .map_err(|_| "check needs a FILE.".to_owned())?;
             end(&mut parser, Invocation::Check(file.into()))
         }
         Some(Value(file)) => end(&mut parser, Invocation::Window(Some(file.into()))),
@@ -125,17 +127,22 @@ fn end(parser: &mut lexopt::Parser, result: Invocation) -> Result<Invocation, St
 }
 
 fn word(parser: &mut lexopt::Parser, option: &str) -> Result<OsString, String> {
-    parser.value().map_err(|_| format!("{option} needs a value."))
+    parser
+        .value()
+        .map_err(|_| format!("{option} needs a value."))
 }
 
 fn number(parser: &mut lexopt::Parser, option: &str) -> Result<u64, String> {
     let word = word(parser, option)?;
     let text = word.to_string_lossy();
-    text.parse().map_err(|_| format!("{option} needs a whole number, not {text:?}."))
+    text.parse()
+        .map_err(|_| format!("{option} needs a whole number, not {text:?}."))
 }
 
 fn backend(word: &OsString) -> Result<BackendKind, String> {
-    let found = BackendKind::ALL.into_iter().find(|kind| word == kind.name());
+    let found = BackendKind::ALL
+        .into_iter()
+        .find(|kind| word == kind.name());
     found.ok_or_else(|| format!("--backend is heap or rocksdb, not {word:?}."))
 }
 
@@ -180,7 +187,8 @@ mod tests {
 
     #[test]
     fn the_options_of_run() {
-        let line = "run a.ron --seed 7 --backend rocksdb --until-ms 90 --live --report json --trace t";
+        let line =
+            "run a.ron --seed 7 --backend rocksdb --until-ms 90 --live --report json --trace t";
         let expected = RunArgs {
             file: "a.ron".into(),
             seed: Some(7),
@@ -196,7 +204,10 @@ mod tests {
     #[test]
     fn a_word_is_a_file_to_open() {
         assert_eq!(parsed(""), Ok(Invocation::Window(None)));
-        assert_eq!(parsed("a.ron"), Ok(Invocation::Window(Some("a.ron".into()))));
+        assert_eq!(
+            parsed("a.ron"),
+            Ok(Invocation::Window(Some("a.ron".into())))
+        );
         assert_eq!(parsed("check a.ron"), Ok(Invocation::Check("a.ron".into())));
     }
 

@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use crate::engine::event::{CommandOrigin, EventKind, JobStatus};
-use crate::model::{Command, CheckpointId, JobGraph, OperatorSpec, Record, SubtaskId};
+use crate::model::{CheckpointId, Command, JobGraph, OperatorSpec, Record, SubtaskId};
 use crate::recording::view::{CheckpointStatus, CheckpointView, SnapshotView};
 use crate::recording::{Ledger, Recording, View};
 
@@ -82,8 +82,8 @@ pub struct Checkpoint {
     pub triggered_us: u64,
     pub decided_us: Option<u64>,
     pub duration_us: Option<u64>,
-    /// Modelled: what the state takes, whatever the backend.
-    pub size_bytes: u64,
+    /// Modelled: what the state takes, whatever the backend. None: a live run does not model it.
+    pub size_bytes: Option<u64>,
     /// Measured: what its files take, while it is retained.
     pub stored_bytes: Option<u64>,
     pub sources: Vec<SourceOffset>,
@@ -168,7 +168,9 @@ impl Report {
         let job = &recording.job;
         let subtask_rows = |subtask: &SubtaskId| {
             let rows = &view.subtasks[subtask.index()].rows;
-            rows.iter().map(|(key, row)| (key.to_string(), row.value.to_string())).collect()
+            rows.iter()
+                .map(|(key, row)| (key.to_string(), row.value.to_string()))
+                .collect()
         };
         let checkpoints = view.checkpoints.values();
         let checkpoint = |checkpoint: &std::sync::Arc<CheckpointView>| {
@@ -239,7 +241,10 @@ pub fn describe_status(status: &JobStatus) -> String {
 #[must_use]
 pub fn never_fired(fired: impl Iterator<Item = bool>) -> Vec<usize> {
     let numbered = (1..).zip(fired);
-    numbered.filter(|(_, fired)| !fired).map(|(entry, _)| entry).collect()
+    numbered
+        .filter(|(_, fired)| !fired)
+        .map(|(entry, _)| entry)
+        .collect()
 }
 
 type Rows = Vec<(String, String)>;
@@ -247,7 +252,11 @@ type Rows = Vec<(String, String)>;
 /// State by operator and key; `rows` gives one subtask's.
 pub fn keyed_state(recording: &Recording, rows: impl Fn(&SubtaskId) -> Rows) -> Vec<OperatorState> {
     let is_sum = |operator: &OperatorSpec| matches!(operator, OperatorSpec::KeyedSum(_));
-    let vertices = recording.job.vertices.iter().filter(|vertex| is_sum(&vertex.operator));
+    let vertices = recording
+        .job
+        .vertices
+        .iter()
+        .filter(|vertex| is_sum(&vertex.operator));
     let operator = |uid: &crate::model::Uid| {
         let mut all = Vec::new();
         for id in recording.plan.subtasks_of(uid) {
@@ -273,7 +282,11 @@ pub fn sinks<'a>(
     recording: &Recording,
     outputs: impl Iterator<Item = (SubtaskId, &'a Record)>,
 ) -> Vec<SinkOutput> {
-    let vertices = recording.job.vertices.iter().filter(|vertex| vertex.is_sink());
+    let vertices = recording
+        .job
+        .vertices
+        .iter()
+        .filter(|vertex| vertex.is_sink());
     let mut sinks: Vec<SinkOutput> = vertices
         .map(|vertex| SinkOutput {
             uid: vertex.uid.to_string(),
@@ -283,7 +296,10 @@ pub fn sinks<'a>(
         .collect();
     for (id, record) in outputs {
         let subtask = recording.plan.subtask(id);
-        if let Some(sink) = sinks.iter_mut().find(|sink| sink.uid == subtask.uid.as_str()) {
+        if let Some(sink) = sinks
+            .iter_mut()
+            .find(|sink| sink.uid == subtask.uid.as_str())
+        {
             sink.collected += 1;
             sink.records.push(OutputRecord {
                 subtask: subtask.index,
@@ -320,7 +336,8 @@ pub fn describe_checkpoint(
     let rows = |id: &SubtaskId| {
         let snapshot = checkpoint.subtasks.get(id);
         let rows = snapshot.into_iter().flat_map(|snapshot| &snapshot.rows);
-        rows.map(|(key, value)| (key.to_string(), value.to_string())).collect()
+        rows.map(|(key, value)| (key.to_string(), value.to_string()))
+            .collect()
     };
     Checkpoint {
         id: checkpoint.id.0,
@@ -330,8 +347,10 @@ pub fn describe_checkpoint(
         retained: checkpoint.retained,
         triggered_us: checkpoint.triggered_us,
         decided_us: checkpoint.decided_us,
-        duration_us: checkpoint.decided_us.map(|at_us| at_us - checkpoint.triggered_us),
-        size_bytes: checkpoint.size_bytes(),
+        duration_us: checkpoint
+            .decided_us
+            .map(|at_us| at_us - checkpoint.triggered_us),
+        size_bytes: Some(checkpoint.size_bytes()),
         stored_bytes,
         sources: snapshots.clone().filter_map(source).collect(),
         state: keyed_state(recording, rows),
@@ -389,7 +408,11 @@ pub fn refused(recording: &Recording) -> Vec<String> {
             command,
             by: CommandOrigin::Script(entry),
             reason,
-        } => Some(format!("script entry {} ({}): {reason}", entry + 1, command_name(command))),
+        } => Some(format!(
+            "script entry {} ({}): {reason}",
+            entry + 1,
+            command_name(command)
+        )),
         _ => None,
     };
     recording.events().iter().filter_map(told).collect()

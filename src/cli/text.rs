@@ -14,7 +14,13 @@ impl Display for Report {
             "{} · {} · {} backend · {} · seed {}",
             self.job, self.driver, self.backend, self.storage, self.seed
         )?;
-        writeln!(f, "{} after {} ({})", self.status, Time(self.ended_us), self.time)?;
+        writeln!(
+            f,
+            "{} after {} ({})",
+            self.status,
+            Time(self.ended_us),
+            self.time
+        )?;
         f.write_char('\n')?;
         for operator in &self.state {
             writeln!(f, "state of {}: {}", operator.uid, Rows(operator))?;
@@ -34,13 +40,21 @@ impl Display for Report {
                 Some(id) => format!("from checkpoint {id}"),
                 None => "afresh".to_owned(),
             };
-            writeln!(f, "restored {from} at {}: {}", Time(restart.at_us), restart.cause)?;
+            writeln!(
+                f,
+                "restored {from} at {}: {}",
+                Time(restart.at_us),
+                restart.cause
+            )?;
         }
         for refused in &self.refused {
             writeln!(f, "refused: {refused}")?;
         }
         for entry in &self.never_fired {
-            writeln!(f, "script entry {entry} never fired: its moment did not come")?;
+            writeln!(
+                f,
+                "script entry {entry} never fired: its moment did not come"
+            )?;
         }
         f.write_char('\n')?;
         self.write_ledger(f)?;
@@ -60,7 +74,10 @@ impl Report {
         writeln!(f, "ledger: {} source records emitted", ledger.emitted)?;
         for (place, tally) in [("in state", ledger.state), ("put out", ledger.output)] {
             if let Some(TallyReport { zero, once, more }) = tally {
-                writeln!(f, "  {place:8}  0 times: {zero}   exactly once: {once}   more often: {more}")?;
+                writeln!(
+                    f,
+                    "  {place:8}  0 times: {zero}   exactly once: {once}   more often: {more}"
+                )?;
             }
         }
         Ok(())
@@ -85,7 +102,11 @@ fn write_sink(f: &mut Formatter<'_>, sink: &SinkOutput) -> fmt::Result {
 }
 
 fn write_checkpoint(f: &mut Formatter<'_>, checkpoint: &Checkpoint, time: &str) -> fmt::Result {
-    write!(f, "{} {}: {}", checkpoint.kind, checkpoint.id, checkpoint.status)?;
+    write!(
+        f,
+        "{} {}: {}",
+        checkpoint.kind, checkpoint.id, checkpoint.status
+    )?;
     if let Some(reason) = checkpoint.reason {
         write!(f, " ({reason})")?;
     }
@@ -93,7 +114,9 @@ fn write_checkpoint(f: &mut Formatter<'_>, checkpoint: &Checkpoint, time: &str) 
     if let Some(duration_us) = checkpoint.duration_us {
         write!(f, " · took {} ({time})", Time(duration_us))?;
     }
-    write!(f, " · {} B of state", checkpoint.size_bytes)?;
+    if let Some(bytes) = checkpoint.size_bytes {
+        write!(f, " · {bytes} B of state ({time})")?;
+    }
     if let Some(bytes) = checkpoint.stored_bytes {
         write!(f, " · {bytes} B stored (measured)")?;
     }
@@ -101,23 +124,35 @@ fn write_checkpoint(f: &mut Formatter<'_>, checkpoint: &Checkpoint, time: &str) 
     let sources: Vec<String> = checkpoint
         .sources
         .iter()
-        .map(|source| format!("{}[{}] at offset {}", source.uid, source.subtask, source.offset))
+        .map(|source| {
+            format!(
+                "{}[{}] at offset {}",
+                source.uid, source.subtask, source.offset
+            )
+        })
         .collect();
     if !sources.is_empty() {
         writeln!(f, "  {}", sources.join(", "))?;
     }
-    for operator in checkpoint.state.iter().filter(|operator| !operator.rows.is_empty()) {
+    for operator in checkpoint
+        .state
+        .iter()
+        .filter(|operator| !operator.rows.is_empty())
+    {
         writeln!(f, "  {}: {}", operator.uid, Rows(operator))?;
     }
     Ok(())
 }
 
-/// Microseconds as seconds.
+/// Microseconds as seconds, or as milliseconds where those say more.
 struct Time(u64);
 
 impl Display for Time {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:03} s", self.0 / 1_000_000, self.0 / 1000 % 1000)
+        match self.0 {
+            us @ 0..10_000 => write!(f, "{}.{:03} ms", us / 1000, us % 1000),
+            us => write!(f, "{}.{:03} s", us / 1_000_000, us / 1000 % 1000),
+        }
     }
 }
 

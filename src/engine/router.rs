@@ -55,7 +55,9 @@ impl Router {
 
     /// All outgoing channels.
     pub fn channels(&self) -> impl Iterator<Item = ChannelId> + '_ {
-        self.outputs.iter().flat_map(|output| output.plan.channels.iter().copied())
+        self.outputs
+            .iter()
+            .flat_map(|output| output.plan.channels.iter().copied())
     }
 }
 

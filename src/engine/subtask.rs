@@ -98,7 +98,9 @@ pub enum TaskFailure {
 enum Phase {
     Running,
     /// All input has ended. `confirmed`: a snapshot taken from here on has become part of a completed checkpoint.
-    EndOfData { confirmed: bool },
+    EndOfData {
+        confirmed: bool,
+    },
     Finished,
 }
 
@@ -209,7 +211,9 @@ impl Subtask {
                     self.router.route(result, out)?;
                 }
             }
-            Operator::Sink => records.into_iter().for_each(|record| out.on_collected(record)),
+            Operator::Sink => records
+                .into_iter()
+                .for_each(|record| out.on_collected(record)),
         }
         Ok(())
     }
@@ -377,9 +381,12 @@ impl Subtask {
         }
         self.newest = checkpoint;
         let aborted = self.aborted_early.contains(&checkpoint);
-        self.aborted_early = self.aborted_early.split_off(&CheckpointId(checkpoint.0 + 1));
+        self.aborted_early = self
+            .aborted_early
+            .split_off(&CheckpointId(checkpoint.0 + 1));
         if aborted {
-            self.router.broadcast(StreamEvent::CancelCheckpoint(checkpoint), out);
+            self.router
+                .broadcast(StreamEvent::CancelCheckpoint(checkpoint), out);
             return Ok(());
         }
         self.router.broadcast(StreamEvent::Barrier(barrier), out);
@@ -414,7 +421,8 @@ impl Subtask {
         self.newest = checkpoint;
         self.aborted_early.remove(&checkpoint);
         out.tell(TaskMessage::Decline { checkpoint, reason });
-        self.router.broadcast(StreamEvent::CancelCheckpoint(checkpoint), out);
+        self.router
+            .broadcast(StreamEvent::CancelCheckpoint(checkpoint), out);
     }
 
     fn end_of_data<E: Effects>(&mut self, out: &mut E) {

@@ -212,7 +212,9 @@ impl View {
             view.highest_offset = view.offset;
         }
         let is_keyed = matches!(plan.subtask(subtask).operator, OperatorSpec::KeyedSum(_));
-        let finished = checkpoint.as_ref().is_some_and(|c| c.finished.contains(&subtask));
+        let finished = checkpoint
+            .as_ref()
+            .is_some_and(|c| c.finished.contains(&subtask));
         if let (true, true, Some(at_finish)) = (is_keyed, finished, &view.at_finish) {
             // It had finished before the checkpoint: its last state stands, and nothing can change it.
             (view.rows, view.counted) = (**at_finish).clone();
@@ -222,7 +224,10 @@ impl View {
             value,
             changed_us: None,
         };
-        view.rows = state.iter().map(|(key, value)| (key.clone(), row(*value))).collect();
+        view.rows = state
+            .iter()
+            .map(|(key, value)| (key.clone(), row(*value)))
+            .collect();
         let snapshot = checkpoint.as_ref().and_then(|c| c.subtasks.get(&subtask));
         view.counted = snapshot.map_or(Lineage::default(), |snapshot| snapshot.counted);
     }
@@ -307,7 +312,10 @@ impl View {
             return;
         };
         self.queued_triggers = self.queued_triggers.saturating_sub(1);
-        let subtasks = must_ack.iter().map(|id| (*id, SnapshotView::default())).collect();
+        let subtasks = must_ack
+            .iter()
+            .map(|id| (*id, SnapshotView::default()))
+            .collect();
         let view = CheckpointView {
             id: *checkpoint,
             kind: *kind,
@@ -339,7 +347,11 @@ impl View {
         view.writing.push(checkpoint);
         view.busy_until_us = view.busy_until_us.max(sync_until_us);
         let offset = is_source.then_some(view.offset);
-        let rows = view.rows.iter().map(|(key, row)| (key.clone(), row.value)).collect();
+        let rows = view
+            .rows
+            .iter()
+            .map(|(key, row)| (key.clone(), row.value))
+            .collect();
         let counted = view.counted;
         self.edit_snapshot(checkpoint, subtask, |snapshot| {
             snapshot.first_barrier_us.get_or_insert(at_us);

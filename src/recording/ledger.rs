@@ -72,7 +72,11 @@ impl Recording {
     }
 
     fn tally(&self, view: &View, wanted: impl Fn(&OperatorSpec) -> bool) -> Option<Tally> {
-        let vertices = self.job.vertices.iter().filter(|vertex| wanted(&vertex.operator));
+        let vertices = self
+            .job
+            .vertices
+            .iter()
+            .filter(|vertex| wanted(&vertex.operator));
         let vertices: Vec<&Uid> = vertices.map(|vertex| &vertex.uid).collect();
         if vertices.is_empty() {
             return None;
@@ -125,18 +129,28 @@ impl<'a> Effects<'a> {
 
     /// Judge every record by how often it counts at operator `uid`.
     fn judge(&mut self, uid: &Uid) {
-        let mut counts: Vec<Vec<u32>> =
-            self.verdicts.iter().map(|records| vec![0; records.len()]).collect();
+        let mut counts: Vec<Vec<u32>> = self
+            .verdicts
+            .iter()
+            .map(|records| vec![0; records.len()])
+            .collect();
         for origin in self.effects_at(uid) {
             let first = self.view.subtasks[origin.source.index()].first_offset;
-            let index = origin.offset.checked_sub(first + 1).and_then(|i| usize::try_from(i).ok());
+            let index = origin
+                .offset
+                .checked_sub(first + 1)
+                .and_then(|i| usize::try_from(i).ok());
             let count = index.and_then(|index| counts[origin.source.index()].get_mut(index));
             if let Some(count) = count {
                 *count += 1;
             }
         }
-        for (plan, (verdicts, counts)) in
-            self.recording.plan.subtasks.iter().zip(self.verdicts.iter_mut().zip(&counts))
+        for (plan, (verdicts, counts)) in self
+            .recording
+            .plan
+            .subtasks
+            .iter()
+            .zip(self.verdicts.iter_mut().zip(&counts))
         {
             let expected = match plan.inputs.is_empty() {
                 true => self.recording.copies(&plan.uid, uid),
@@ -159,14 +173,20 @@ impl<'a> Effects<'a> {
     /// The origin of everything that counts at operator `uid` now.
     fn effects_at(&self, uid: &Uid) -> Vec<Origin> {
         let ids = self.recording.plan.subtasks_of(uid);
-        let is_sink = self.recording.job.vertex(uid).is_some_and(crate::model::Vertex::is_sink);
+        let is_sink = self
+            .recording
+            .job
+            .vertex(uid)
+            .is_some_and(crate::model::Vertex::is_sink);
         if is_sink {
             let outputs = self.recording.outputs(self.view);
             let here = outputs.filter(|(subtask, _)| ids.contains(subtask));
             return here.map(|(_, record)| record.origin).collect();
         }
         let lineages = ids.iter().map(|id| self.view.subtasks[id.index()].counted);
-        lineages.flat_map(|lineage| self.recording.origins(lineage)).collect()
+        lineages
+            .flat_map(|lineage| self.recording.origins(lineage))
+            .collect()
     }
 
     fn tally(&self) -> Tally {

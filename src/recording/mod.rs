@@ -62,7 +62,8 @@ impl Recording {
                 self.lineages.push((*origin, before));
             }
             EventKind::Collected { subtask, record } => {
-                self.outputs.push((self.events.len() + 1, *subtask, record.clone()));
+                self.outputs
+                    .push((self.events.len() + 1, *subtask, record.clone()));
             }
             _ => {}
         }
@@ -105,7 +106,10 @@ impl Recording {
     /// The position just before the step that `position` is in (or at the end of).
     #[must_use]
     pub fn before_step(&self, position: usize) -> usize {
-        let Some(last) = position.checked_sub(1).and_then(|last| self.events.get(last)) else {
+        let Some(last) = position
+            .checked_sub(1)
+            .and_then(|last| self.events.get(last))
+        else {
             return 0;
         };
         self.events.partition_point(|event| event.step < last.step)
@@ -123,7 +127,10 @@ impl Recording {
     /// The end of the step that `position` is in; `position` itself where it is at an end.
     #[must_use]
     pub fn step_end(&self, position: usize) -> usize {
-        match position.checked_sub(1).and_then(|last| self.events.get(last)) {
+        match position
+            .checked_sub(1)
+            .and_then(|last| self.events.get(last))
+        {
             Some(last) => self.events.partition_point(|event| event.step <= last.step),
             None => self.after_step(0),
         }
@@ -138,21 +145,29 @@ impl Recording {
     /// The position just after the first event beyond `position` that concerns a barrier or a checkpoint.
     #[must_use]
     pub fn next_barrier_event(&self, position: usize) -> Option<usize> {
-        let place = self.barrier_positions.partition_point(|found| *found <= position);
+        let place = self
+            .barrier_positions
+            .partition_point(|found| *found <= position);
         self.barrier_positions.get(place).copied()
     }
 
     /// The position just after the last such event before `position`.
     #[must_use]
     pub fn previous_barrier_event(&self, position: usize) -> Option<usize> {
-        let place = self.barrier_positions.partition_point(|found| *found < position);
+        let place = self
+            .barrier_positions
+            .partition_point(|found| *found < position);
         self.barrier_positions[..place].last().copied()
     }
 
     /// What sinks have collected up to `view`, in order.
     pub fn outputs(&self, view: &View) -> impl Iterator<Item = (SubtaskId, &Record)> {
-        let count = self.outputs.partition_point(|(position, ..)| *position <= view.position);
-        self.outputs[..count].iter().map(|(_, subtask, record)| (*subtask, record))
+        let count = self
+            .outputs
+            .partition_point(|(position, ..)| *position <= view.position);
+        self.outputs[..count]
+            .iter()
+            .map(|(_, subtask, record)| (*subtask, record))
     }
 
     /// The records counted in `lineage`, newest first.

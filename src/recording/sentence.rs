@@ -10,7 +10,10 @@ impl Recording {
     /// One sentence about the event at `index`; empty beyond the end.
     #[must_use]
     pub fn sentence(&self, index: usize) -> String {
-        self.events.get(index).map(|event| self.describe(&event.kind)).unwrap_or_default()
+        self.events
+            .get(index)
+            .map(|event| self.describe(&event.kind))
+            .unwrap_or_default()
     }
 
     fn name(&self, subtask: SubtaskId) -> String {
@@ -25,7 +28,11 @@ impl Recording {
         match event {
             EventKind::JobStatus(status) => describe_job(status),
             EventKind::CommandAccepted { command, by } => {
-                format!("{}: {}.", describe_origin(*by), self.describe_command(command))
+                format!(
+                    "{}: {}.",
+                    describe_origin(*by),
+                    self.describe_command(command)
+                )
             }
             EventKind::CommandRefused {
                 command, reason, ..
@@ -79,10 +86,18 @@ impl Recording {
                 self.name(origin.source)
             ),
             EventKind::Collected { subtask, record } => {
-                format!("{} collects {}.", self.name(*subtask), describe_record(record))
+                format!(
+                    "{} collects {}.",
+                    self.name(*subtask),
+                    describe_record(record)
+                )
             }
             EventKind::Busy { subtask, until_us } => {
-                format!("{} is busy until {}.", self.name(*subtask), describe_time(*until_us))
+                format!(
+                    "{} is busy until {}.",
+                    self.name(*subtask),
+                    describe_time(*until_us)
+                )
             }
             EventKind::Restored { subtask, from, .. } => match from {
                 Some(id) => format!("{} has its state of checkpoint {id}.", self.name(*subtask)),
@@ -119,7 +134,10 @@ impl Recording {
             EventKind::SnapshotWritten {
                 subtask,
                 checkpoint,
-            } => format!("{} has written its state of checkpoint {checkpoint}.", self.name(*subtask)),
+            } => format!(
+                "{} has written its state of checkpoint {checkpoint}.",
+                self.name(*subtask)
+            ),
             EventKind::SnapshotFailed {
                 subtask,
                 checkpoint,
@@ -137,7 +155,10 @@ impl Recording {
                     Outcome::Completed => "complete",
                     Outcome::Aborted => "aborted",
                 };
-                format!("{} learns that checkpoint {checkpoint} is {outcome}.", self.name(*subtask))
+                format!(
+                    "{} learns that checkpoint {checkpoint} is {outcome}.",
+                    self.name(*subtask)
+                )
             }
             _ => self.describe_coordination(event),
         }
@@ -149,7 +170,12 @@ impl Recording {
                 format!("A {} waits until a pending one has ended.", kind.name())
             }
             EventKind::TriggerRejected { kind, reason } => {
-                format!("No {} begins: {} ({})", kind.name(), reason.sentence(), reason.name())
+                format!(
+                    "No {} begins: {} ({})",
+                    kind.name(),
+                    reason.sentence(),
+                    reason.name()
+                )
             }
             EventKind::Triggered {
                 checkpoint,
@@ -164,7 +190,10 @@ impl Recording {
             EventKind::Acknowledged {
                 subtask,
                 checkpoint,
-            } => format!("{} acknowledges checkpoint {checkpoint}.", self.name(*subtask)),
+            } => format!(
+                "{} acknowledges checkpoint {checkpoint}.",
+                self.name(*subtask)
+            ),
             EventKind::AckIgnored {
                 subtask,
                 checkpoint,
@@ -176,7 +205,9 @@ impl Recording {
                     IgnoredAck::Unknown => "not asked for",
                 };
                 let name = self.name(*subtask);
-                format!("The acknowledgement of checkpoint {checkpoint} by {name} is {why}: ignored.")
+                format!(
+                    "The acknowledgement of checkpoint {checkpoint} by {name} is {why}: ignored."
+                )
             }
             EventKind::Declined {
                 subtask,
@@ -184,11 +215,18 @@ impl Recording {
                 reason,
             } => {
                 let name = self.name(*subtask);
-                format!("{name} declines checkpoint {checkpoint}. {}", reason.sentence())
+                format!(
+                    "{name} declines checkpoint {checkpoint}. {}",
+                    reason.sentence()
+                )
             }
             EventKind::Completed { checkpoint } => format!("Checkpoint {checkpoint} is complete."),
             EventKind::Aborted { checkpoint, reason } => {
-                format!("Checkpoint {checkpoint} is aborted. {} ({})", reason.sentence(), reason.name())
+                format!(
+                    "Checkpoint {checkpoint} is aborted. {} ({})",
+                    reason.sentence(),
+                    reason.name()
+                )
             }
             EventKind::Subsumed { checkpoint } => {
                 format!("Checkpoint {checkpoint} is subsumed by a newer one and deleted.")

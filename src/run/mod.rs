@@ -5,8 +5,8 @@
 
 mod cursor;
 mod session;
-mod worker;
 pub mod workdir;
+mod worker;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -115,7 +115,11 @@ impl Run {
         options: &RunOptions,
     ) -> Result<Self, RunError> {
         let home = self.worker.read().progress.home.clone();
-        let started_here = self.blueprint.start.as_ref().filter(|start| start.checkpoint == checkpoint);
+        let started_here = self
+            .blueprint
+            .start
+            .as_ref()
+            .filter(|start| start.checkpoint == checkpoint);
         let start = match (started_here, home) {
             (Some(start), _) => start.clone(),
             (None, Some(home)) => Start { home, checkpoint },

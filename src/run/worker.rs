@@ -126,7 +126,10 @@ impl Worker {
 
     /// Ask for something. False: too much is asked already; nothing was done.
     pub fn request(&mut self, request: Request) -> bool {
-        let sent = self.requests.as_ref().is_some_and(|sender| sender.try_send(request).is_ok());
+        let sent = self
+            .requests
+            .as_ref()
+            .is_some_and(|sender| sender.try_send(request).is_ok());
         self.sent += u64::from(sent);
         sent
     }
@@ -160,7 +163,9 @@ impl Worker {
 
     #[must_use]
     pub fn is_alive(&self) -> bool {
-        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+        self.thread
+            .as_ref()
+            .is_some_and(|thread| !thread.is_finished())
     }
 }
 
@@ -229,11 +234,18 @@ fn advance(session: &mut Session, until_us: u64, board: &Board) {
 
 fn seek_barrier_event(session: &mut Session, board: &Board) {
     for _ in 0..MAX_BARRIER_STEPS {
-        let found = session.log().iter().any(|event| concerns_barriers(&event.kind));
+        let found = session
+            .log()
+            .iter()
+            .any(|event| concerns_barriers(&event.kind));
         if found || !session.step() {
             return;
         }
-        if !session.log().iter().any(|event| concerns_barriers(&event.kind)) {
+        if !session
+            .log()
+            .iter()
+            .any(|event| concerns_barriers(&event.kind))
+        {
             hand_over(session, board, 0);
         }
     }

@@ -92,7 +92,11 @@ impl CheckpointCoordinator {
     ) -> Self {
         let mut operators: Vec<(Uid, u32, u32)> = Vec::new();
         for subtask in graph.subtasks.iter().filter(|subtask| subtask.index == 0) {
-            operators.push((subtask.uid.clone(), subtask.parallelism, subtask.max_parallelism));
+            operators.push((
+                subtask.uid.clone(),
+                subtask.parallelism,
+                subtask.max_parallelism,
+            ));
         }
         let mut predecessors = vec![Vec::new(); graph.subtasks.len()];
         for channel in &graph.channels {
@@ -162,7 +166,8 @@ impl CheckpointCoordinator {
         let checkpoint = self.next_id;
         self.next_id = CheckpointId(checkpoint.0 + 1);
         let (must_ack, finished) = self.split_by(|task| *task != Task::Finished);
-        self.pending.insert(checkpoint, Pending::new(kind, must_ack.clone()));
+        self.pending
+            .insert(checkpoint, Pending::new(kind, must_ack.clone()));
         self.record(EventKind::Triggered {
             checkpoint,
             kind,
@@ -227,7 +232,10 @@ impl CheckpointCoordinator {
 
     /// All that a checkpoint is, by operator and subtask.
     fn metadata(&self, checkpoint: CheckpointId) -> CheckpointMetadata {
-        let acknowledged = self.pending.get(&checkpoint).map(|pending| &pending.acknowledged);
+        let acknowledged = self
+            .pending
+            .get(&checkpoint)
+            .map(|pending| &pending.acknowledged);
         let mut next = 0;
         let mut operators = Vec::new();
         for (uid, parallelism, max_parallelism) in &self.operators {
@@ -238,7 +246,9 @@ impl CheckpointCoordinator {
                 uid: uid.clone(),
                 parallelism: *parallelism,
                 max_parallelism: *max_parallelism,
-                subtasks: ids.map(|id| state(id).unwrap_or_else(finished_state)).collect(),
+                subtasks: ids
+                    .map(|id| state(id).unwrap_or_else(finished_state))
+                    .collect(),
             });
         }
         CheckpointMetadata {
@@ -264,7 +274,10 @@ impl CheckpointCoordinator {
         let subsumed = self.store.add(checkpoint, self.config.retained);
         self.consecutive_failures = 0;
         self.last_success = self.last_success.max(checkpoint);
-        let at_end = self.pending.remove(&checkpoint).is_some_and(|pending| pending.all_at_end());
+        let at_end = self
+            .pending
+            .remove(&checkpoint)
+            .is_some_and(|pending| pending.all_at_end());
         if at_end {
             // The job ends with this one; no further final checkpoint is needed.
             self.final_complete = true;
@@ -275,7 +288,11 @@ impl CheckpointCoordinator {
             self.record(EventKind::Subsumed { checkpoint: old });
             self.orders.push(Order::Discard(old));
         }
-        let older: Vec<CheckpointId> = self.pending.range(..checkpoint).map(|(id, _)| *id).collect();
+        let older: Vec<CheckpointId> = self
+            .pending
+            .range(..checkpoint)
+            .map(|(id, _)| *id)
+            .collect();
         for id in older {
             self.abort(id, AbortReason::Subsumed);
         }
@@ -394,13 +411,15 @@ impl CheckpointCoordinator {
     }
 
     fn unfinished(&self) -> Vec<SubtaskId> {
-        self.split_by(|task| !matches!(task, Task::Finished | Task::NotRunning)).0
+        self.split_by(|task| !matches!(task, Task::Finished | Task::NotRunning))
+            .0
     }
 
     fn split_by(&self, wanted: impl Fn(&Task) -> bool) -> (Vec<SubtaskId>, Vec<SubtaskId>) {
         let ids = (0_u32..).zip(&self.tasks);
         let (yes, no): (Vec<_>, Vec<_>) = ids.partition(|(_, task)| wanted(task));
-        let strip = |list: Vec<(u32, &Task)>| list.into_iter().map(|(id, _)| SubtaskId(id)).collect();
+        let strip =
+            |list: Vec<(u32, &Task)>| list.into_iter().map(|(id, _)| SubtaskId(id)).collect();
         (strip(yes), strip(no))
     }
 

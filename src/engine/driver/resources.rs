@@ -55,15 +55,17 @@ impl Resources {
         let metadata = match from {
             None => None,
             Some((storage, checkpoint)) => {
-                let metadata = storage.read_metadata(checkpoint).map_err(|error| error.to_string())?;
+                let metadata = storage
+                    .read_metadata(checkpoint)
+                    .map_err(|error| error.to_string())?;
                 check_fit(plan, backend, &metadata)?;
                 Some((storage, metadata))
             }
         };
         let prepare = |subtask: &SubtaskPlan| {
-            let state = metadata.as_ref().and_then(|(storage, metadata)| {
-                Some((*storage, state_of(metadata, subtask)?))
-            });
+            let state = metadata
+                .as_ref()
+                .and_then(|(storage, metadata)| Some((*storage, state_of(metadata, subtask)?)));
             self.prepare_one(subtask, backend, attempt, state)
         };
         plan.subtasks.iter().map(prepare).collect()
@@ -80,7 +82,10 @@ impl Resources {
         store: &CompletedStore,
         chosen: Option<CheckpointId>,
     ) -> Result<(Option<CheckpointId>, Vec<Prepared>), String> {
-        let start = self.start.as_ref().map(|start| (&*start.storage, start.checkpoint));
+        let start = self
+            .start
+            .as_ref()
+            .map(|start| (&*start.storage, start.checkpoint));
         let from = match chosen {
             None => start,
             Some(id) if store.contains(id) => Some((&*self.storage, id)),
@@ -89,10 +94,12 @@ impl Resources {
         };
         let prepared = self.prepare(plan, backend, attempt, from);
         let id = from.map(|(_, id)| id);
-        prepared.map(|prepared| (id, prepared)).map_err(|error| match id {
-            Some(torn) => with_alternatives(torn, &error, store),
-            None => error,
-        })
+        prepared
+            .map(|prepared| (id, prepared))
+            .map_err(|error| match id {
+                Some(torn) => with_alternatives(torn, &error, store),
+                None => error,
+            })
     }
 
     fn prepare_one(
@@ -111,12 +118,17 @@ impl Resources {
                 };
                 let share = (subtask.index, subtask.parallelism);
                 let mut source = Source::new(subtask.id, share, feed, spec.end);
-                source.seek(state.and_then(|(_, state)| state.source_offset).unwrap_or(0));
+                source.seek(
+                    state
+                        .and_then(|(_, state)| state.source_offset)
+                        .unwrap_or(0),
+                );
                 Operator::Source(source)
             }
             OperatorSpec::KeyedSum(spec) => {
                 let dir = self.dir.join(format!("state-{attempt}-{}", subtask.id));
-                let handle = state.and_then(|(storage, state)| Some((storage, state.keyed.as_ref()?)));
+                let handle =
+                    state.and_then(|(storage, state)| Some((storage, state.keyed.as_ref()?)));
                 let (max, groups) = (subtask.max_parallelism, subtask.key_groups.clone());
                 let state = match handle {
                     None => KeyedBackend::open(backend, &dir, max, groups),
@@ -135,8 +147,14 @@ impl Resources {
     }
 }
 
-fn state_of<'a>(metadata: &'a CheckpointMetadata, subtask: &SubtaskPlan) -> Option<&'a SubtaskState> {
-    let operator = metadata.operators.iter().find(|operator| operator.uid == subtask.uid)?;
+fn state_of<'a>(
+    metadata: &'a CheckpointMetadata,
+    subtask: &SubtaskPlan,
+) -> Option<&'a SubtaskState> {
+    let operator = metadata
+        .operators
+        .iter()
+        .find(|operator| operator.uid == subtask.uid)?;
     operator.subtasks.get(subtask.index as usize)
 }
 
@@ -146,7 +164,10 @@ fn with_alternatives(torn: CheckpointId, error: &str, store: &CompletedStore) ->
     let list: Vec<String> = others.map(|id| id.to_string()).collect();
     let advice = match &list[..] {
         [] => "No other checkpoint is retained.".to_owned(),
-        ids => format!("Still retained: checkpoint {}. Restore that one.", ids.join(", ")),
+        ids => format!(
+            "Still retained: checkpoint {}. Restore that one.",
+            ids.join(", ")
+        ),
     };
     format!("Checkpoint {torn} cannot be restored: {error} {advice}")
 }

@@ -195,7 +195,11 @@ mod tests {
         gate.on_barrier(0, barrier(1));
         let abort = Abort(CheckpointId(1), AbortReason::DeclinedOnCancellationBarrier);
         assert_eq!(gate.on_cancel(CheckpointId(1)), [Unblock(0), abort]);
-        assert_eq!(gate.on_cancel(CheckpointId(1)), [], "the second marker is late");
+        assert_eq!(
+            gate.on_cancel(CheckpointId(1)),
+            [],
+            "the second marker is late"
+        );
         assert_eq!(gate.on_barrier(1, barrier(1)), []);
     }
 

@@ -102,7 +102,9 @@ mod tests {
     fn values(index: u32, parallelism: u32, end: u64) -> Vec<Decimal> {
         let share = (index, parallelism);
         let mut source = Source::new(SubtaskId(0), share, SourceFeed::Sequence, Some(end));
-        std::iter::from_fn(|| source.emit()).map(|record| record.value).collect()
+        std::iter::from_fn(|| source.emit())
+            .map(|record| record.value)
+            .collect()
     }
 
     #[test]

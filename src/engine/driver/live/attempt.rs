@@ -84,7 +84,9 @@ impl<'scope> Attempt<'scope> {
         }
         // A thread that panicked has no state to bring home.
         let threads = self.threads.into_iter();
-        threads.map(|thread| thread.join().unwrap_or_default()).collect()
+        threads
+            .map(|thread| thread.join().unwrap_or_default())
+            .collect()
     }
 }
 
@@ -113,7 +115,12 @@ fn wire_of<'a>(
     options: LiveOptions,
     (reports, meter): (Sender<(SubtaskId, Report)>, &'a Meter),
 ) -> Wire<'a> {
-    let channels = || subtask.outputs.iter().flat_map(|output| output.channels.iter().copied());
+    let channels = || {
+        subtask
+            .outputs
+            .iter()
+            .flat_map(|output| output.channels.iter().copied())
+    };
     let first_channel = channels().map(|channel| channel.0).min().unwrap_or(0);
     let last_channel = channels().map(|channel| channel.0).max().unwrap_or(0);
     let mut outlet_of = vec![0; (last_channel - first_channel + 1) as usize];
@@ -122,7 +129,6 @@ fn wire_of<'a>(
         if let Some(sender) = ends[channel.index()].0.take() {
             outlet_of[(channel.0 - first_channel) as usize] = outlets.len();
             outlets.push(Outlet {
-                channel,
                 sender,
                 buffer: Vec::with_capacity(options.buffer_records),
             });

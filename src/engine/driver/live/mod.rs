@@ -81,7 +81,9 @@ pub fn run(
 ) -> Result<LiveOutcome, String> {
     let meters: Vec<Meter> = plan.subtasks.iter().map(|_| Meter::default()).collect();
     let start = resources.start.clone();
-    let from = start.as_ref().map(|start| (&*start.storage, start.checkpoint));
+    let from = start
+        .as_ref()
+        .map(|start| (&*start.storage, start.checkpoint));
     let backend = job.config.backend;
     let mut prepared = Some(resources.prepare(plan, backend, 0, from)?);
     let first_id = CheckpointId(from.map_or(1, |(_, checkpoint)| checkpoint.0 + 1));
@@ -164,7 +166,9 @@ impl JobManager<'_> {
     }
 
     fn is_time_over(&self) -> bool {
-        self.options.until.is_some_and(|until| self.started.elapsed() >= until)
+        self.options
+            .until
+            .is_some_and(|until| self.started.elapsed() >= until)
     }
 
     /// All subtasks on their threads, until the job ends, fails, or is to be restored. Their final state, if it ended.
@@ -176,16 +180,22 @@ impl JobManager<'_> {
         let (plan, meters, options) = (self.plan, self.meters, self.options);
         let storage = self.resources.storage.clone();
         std::thread::scope(|scope| {
-            let attempt = Attempt::spawn(scope, (plan, meters, options), (from, prepared), &storage);
+            let attempt =
+                Attempt::spawn(scope, (plan, meters, options), (from, prepared), &storage);
             self.set_status(JobStatus::Running);
             for subtask in &plan.subtasks {
                 self.coordinator.on_running(subtask.id);
             }
             self.lead(&attempt);
-            let ends_well = !matches!(self.status, JobStatus::Restarting { .. }) && self.next.is_none();
+            let ends_well =
+                !matches!(self.status, JobStatus::Restarting { .. }) && self.next.is_none();
             self.coordinator.suspend();
             self.obey(&attempt);
-            attempt.end(if ends_well { || Control::Release } else { || Control::Die })
+            attempt.end(if ends_well {
+                || Control::Release
+            } else {
+                || Control::Die
+            })
         })
     }
 
@@ -214,9 +224,12 @@ impl JobManager<'_> {
                 checkpoint,
                 state,
                 at_end,
-            }) => self.coordinator.on_ack((subtask, checkpoint), state, at_end),
+            }) => self
+                .coordinator
+                .on_ack((subtask, checkpoint), state, at_end),
             Report::Message(TaskMessage::Decline { checkpoint, reason }) => {
-                self.coordinator.on_decline((subtask, checkpoint), reason, now_us);
+                self.coordinator
+                    .on_decline((subtask, checkpoint), reason, now_us);
             }
             Report::Message(TaskMessage::EndOfData) => {
                 self.coordinator.on_end_of_data(subtask, now_us);
@@ -233,7 +246,10 @@ impl JobManager<'_> {
 
     fn expire(&mut self) {
         let now_us = self.now_us();
-        let (due, later) = self.timeouts.iter().partition(|(_, at_us)| *at_us <= now_us);
+        let (due, later) = self
+            .timeouts
+            .iter()
+            .partition(|(_, at_us)| *at_us <= now_us);
         self.timeouts = later;
         let due: Vec<(CheckpointId, u64)> = due;
         for (checkpoint, _) in due {
@@ -276,9 +292,11 @@ impl JobManager<'_> {
             } => attempt.tell(subtask, Control::Aborted { checkpoint, latest }),
             Order::WriteMetadata(metadata) => {
                 let checkpoint = metadata.checkpoint;
-                self.offsets.push((checkpoint, self.source_offsets(&metadata)));
+                self.offsets
+                    .push((checkpoint, self.source_offsets(&metadata)));
                 let written = self.resources.storage.write_metadata(&metadata).is_ok();
-                self.coordinator.on_metadata(checkpoint, written, self.now_us());
+                self.coordinator
+                    .on_metadata(checkpoint, written, self.now_us());
                 true
             }
             Order::Discard(checkpoint) => {
@@ -304,9 +322,14 @@ impl JobManager<'_> {
         metadata: &crate::engine::storage::CheckpointMetadata,
     ) -> Vec<(SubtaskId, u64)> {
         let states = metadata.operators.iter().flat_map(|operator| {
-            self.plan.subtasks_of(&operator.uid).into_iter().zip(&operator.subtasks)
+            self.plan
+                .subtasks_of(&operator.uid)
+                .into_iter()
+                .zip(&operator.subtasks)
         });
-        states.filter_map(|(id, state)| Some((id, state.source_offset?))).collect()
+        states
+            .filter_map(|(id, state)| Some((id, state.source_offset?)))
+            .collect()
     }
 
     fn discard(&mut self, checkpoint: CheckpointId) {
@@ -365,18 +388,21 @@ impl JobManager<'_> {
         let result = match command {
             Command::Checkpoint => {
                 self.record(accepted);
-                self.coordinator.request(CheckpointKind::Manual, self.now_us());
+                self.coordinator
+                    .request(CheckpointKind::Manual, self.now_us());
                 Ok(())
             }
-            Command::Crash { uid, subtask } => match (attempt, self.plan.subtasks_of(uid).get(*subtask as usize)) {
-                (Some(attempt), Some(id)) => {
-                    self.record(accepted);
-                    attempt.tell(*id, Control::Die);
-                    self.fail(&format!("{} crashed.", self.plan.subtask_name(*id)));
-                    Ok(())
+            Command::Crash { uid, subtask } => {
+                match (attempt, self.plan.subtasks_of(uid).get(*subtask as usize)) {
+                    (Some(attempt), Some(id)) => {
+                        self.record(accepted);
+                        attempt.tell(*id, Control::Die);
+                        self.fail(&format!("{} crashed.", self.plan.subtask_name(*id)));
+                        Ok(())
+                    }
+                    _ => Err("That subtask is not running.".to_owned()),
                 }
-                _ => Err("That subtask is not running.".to_owned()),
-            },
+            }
             Command::Restore { checkpoint } => self.load(*checkpoint).map(|restore| {
                 self.record(accepted);
                 self.next = Some(restore);
@@ -389,7 +415,11 @@ impl JobManager<'_> {
         };
         if let Err(reason) = result {
             let command = command.clone();
-            self.record(EventKind::CommandRefused { command, by, reason });
+            self.record(EventKind::CommandRefused {
+                command,
+                by,
+                reason,
+            });
         }
     }
 
@@ -412,7 +442,11 @@ impl JobManager<'_> {
             }
             if self.restart_at.is_some_and(|at| at <= Instant::now()) {
                 self.restart_at = None;
-                self.command(&Command::Restore { checkpoint: None }, CommandOrigin::Job, None);
+                self.command(
+                    &Command::Restore { checkpoint: None },
+                    CommandOrigin::Job,
+                    None,
+                );
             }
             self.run_script(None);
             std::thread::park_timeout(TICK);

@@ -114,7 +114,12 @@ impl<'a> LiveTask<'a> {
         let mut select = Select::new();
         let control = select.recv(&self.control);
         let mut inputs = Vec::with_capacity(self.inlets.len());
-        for (input, inlet) in self.inlets.iter().enumerate().filter(|(_, inlet)| open(inlet)) {
+        for (input, inlet) in self
+            .inlets
+            .iter()
+            .enumerate()
+            .filter(|(_, inlet)| open(inlet))
+        {
             select.recv(&inlet.receiver);
             inputs.push(input);
         }
@@ -156,7 +161,9 @@ impl<'a> LiveTask<'a> {
             reason = "a float-to-integer cast saturates; both factors are positive"
         )]
         let should = (started.elapsed().as_secs_f64() * rate_per_s) as u64;
-        let due = should.saturating_sub(emitted).min(self.wire.buffer_records as u64);
+        let due = should
+            .saturating_sub(emitted)
+            .min(self.wire.buffer_records as u64);
         usize::try_from(due).unwrap_or(self.wire.buffer_records)
     }
 
@@ -174,7 +181,10 @@ impl<'a> LiveTask<'a> {
         if let Operator::Source(source) = self.subtask.operator() {
             let emitted = source.offset() - before;
             *emitted_here += emitted;
-            self.wire.meter.emitted.fetch_add(emitted, Ordering::Relaxed);
+            self.wire
+                .meter
+                .emitted
+                .fetch_add(emitted, Ordering::Relaxed);
         }
         self.wire.flush();
         Ok(())
@@ -186,7 +196,9 @@ impl<'a> LiveTask<'a> {
         if let Some(event) = buffer.event {
             self.subtask.on_event(input, event, &mut self.wire)?;
         }
-        if self.inlets.iter().all(|inlet| inlet.receiver.is_empty()) || !self.wire.collected.is_empty() {
+        if self.inlets.iter().all(|inlet| inlet.receiver.is_empty())
+            || !self.wire.collected.is_empty()
+        {
             self.wire.flush();
         }
         Ok(())
@@ -200,7 +212,10 @@ impl<'a> LiveTask<'a> {
                 self.subtask.on_aborted(checkpoint, latest, &mut self.wire);
             }
             Control::SnapshotEnd(checkpoint, result) => {
-                if !self.subtask.on_snapshot_end(checkpoint, result, &mut self.wire) {
+                if !self
+                    .subtask
+                    .on_snapshot_end(checkpoint, result, &mut self.wire)
+                {
                     self.wire.report(Report::Orphaned(checkpoint));
                 }
             }

@@ -61,17 +61,24 @@ impl Meter {
 
     /// What a sink has collected, over all attempts.
     pub fn take_collected(&self) -> Vec<Record> {
-        std::mem::take(&mut self.collected.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(
+            &mut self
+                .collected
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
     }
 
     fn collect(&self, records: &mut Vec<Record>) {
-        self.collected.lock().unwrap_or_else(PoisonError::into_inner).append(records);
+        self.collected
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .append(records);
     }
 }
 
 /// One outgoing channel with the buffer that is being filled.
 pub struct Outlet {
-    pub channel: ChannelId,
     pub sender: Sender<Buffer>,
     pub buffer: Vec<Record>,
 }

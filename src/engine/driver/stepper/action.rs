@@ -65,9 +65,14 @@ impl Stepper {
 
     fn add_sources(&self, actions: &mut Vec<(u64, Action)>) {
         for (plan, task) in self.plan.subtasks.iter().zip(&self.tasks) {
-            let Some(subtask) = &task.subtask else { continue };
+            let Some(subtask) = &task.subtask else {
+                continue;
+            };
             if subtask.is_source() && subtask.is_running() && self.has_credit(task) {
-                actions.push((task.next_emit_us.max(task.busy_until_us), Action::Emit(plan.id)));
+                actions.push((
+                    task.next_emit_us.max(task.busy_until_us),
+                    Action::Emit(plan.id),
+                ));
             }
         }
     }
@@ -78,7 +83,10 @@ impl Stepper {
                 continue;
             };
             let task = &self.tasks[plan.to.index()];
-            let polls = matches!(task.status, SubtaskStatus::Running | SubtaskStatus::EndOfData);
+            let polls = matches!(
+                task.status,
+                SubtaskStatus::Running | SubtaskStatus::EndOfData
+            );
             if polls && channel.blocked.is_none() && self.has_credit(task) {
                 actions.push((task.busy_until_us.max(*ready_us), Action::Deliver(plan.id)));
             }

@@ -65,7 +65,8 @@ impl Stepper {
     }
 
     fn request_checkpoint(&mut self) {
-        self.coordinator.request(CheckpointKind::Manual, self.net.now_us);
+        self.coordinator
+            .request(CheckpointKind::Manual, self.net.now_us);
         self.obey();
     }
 
@@ -86,7 +87,9 @@ impl Stepper {
         let id = place.ok_or_else(|| format!("This job has no subtask {} of {uid}.", index + 1))?;
         let name = self.plan.subtask_name(id);
         match self.tasks[id.index()].status {
-            SubtaskStatus::Finished => Err(format!("{name} has finished; it cannot crash any more.")),
+            SubtaskStatus::Finished => {
+                Err(format!("{name} has finished; it cannot crash any more."))
+            }
             SubtaskStatus::Failed | SubtaskStatus::Canceled => {
                 Err(format!("{name} is not running. Restore the job first."))
             }
@@ -151,7 +154,8 @@ impl Stepper {
         let store = self.coordinator.store();
         self.attempt += 1;
         let target = (&*self.plan, self.job.config.backend, self.attempt);
-        self.resources.prepare_restore(target, store, wanted.or(store.latest()))
+        self.resources
+            .prepare_restore(target, store, wanted.or(store.latest()))
     }
 
     fn begin_restore(&mut self, from: Option<CheckpointId>, prepared: Vec<Prepared>) {
@@ -227,7 +231,8 @@ impl Stepper {
         let current = &mut self.tasks[subtask.index()].status;
         if *current != status {
             *current = status;
-            self.net.record(EventKind::SubtaskStatus { subtask, status });
+            self.net
+                .record(EventKind::SubtaskStatus { subtask, status });
         }
     }
 }

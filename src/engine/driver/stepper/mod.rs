@@ -78,7 +78,9 @@ impl Stepper {
     ) -> Result<Self, String> {
         let config = &job.config;
         let start = resources.start.clone();
-        let from = start.as_ref().map(|start| (&*start.storage, start.checkpoint));
+        let from = start
+            .as_ref()
+            .map(|start| (&*start.storage, start.checkpoint));
         let prepared = resources.prepare(&plan, config.backend, 0, from)?;
         let first_id = from.map_or(1, |(_, checkpoint)| checkpoint.0 + 1);
         let task = || Task {
@@ -90,7 +92,9 @@ impl Stepper {
             processed: 0,
         };
         let mut stepper = Self {
-            tasks: std::iter::repeat_with(task).take(plan.subtasks.len()).collect(),
+            tasks: std::iter::repeat_with(task)
+                .take(plan.subtasks.len())
+                .collect(),
             net: Net::new(plan.subtasks.len(), plan.channels.len(), config.costs),
             coordinator: CheckpointCoordinator::new(
                 &plan,
@@ -244,7 +248,11 @@ impl Stepper {
     }
 
     fn source_offset(&self, id: SubtaskId) -> u64 {
-        match self.tasks[id.index()].subtask.as_ref().map(Subtask::operator) {
+        match self.tasks[id.index()]
+            .subtask
+            .as_ref()
+            .map(Subtask::operator)
+        {
             Some(Operator::Source(source)) => source.offset(),
             _ => 0,
         }
@@ -320,9 +328,8 @@ impl Stepper {
     fn is_due(&self, entry: usize) -> bool {
         let count = |uid, wanted: Option<u32>, of: fn(&Task) -> u64| -> u64 {
             let subtasks = self.plan.subtasks_of(uid).into_iter();
-            let chosen = subtasks.filter(|id| {
-                wanted.is_none_or(|index| self.plan.subtask(*id).index == index)
-            });
+            let chosen = subtasks
+                .filter(|id| wanted.is_none_or(|index| self.plan.subtask(*id).index == index));
             chosen.map(|id| of(&self.tasks[id.index()])).sum()
         };
         match &self.job.script[entry].when {

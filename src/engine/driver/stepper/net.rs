@@ -63,9 +63,15 @@ impl Net {
             step: 0,
             log: Vec::new(),
             costs,
-            channels: std::iter::repeat_with(Channel::default).take(channels).collect(),
-            to_task: std::iter::repeat_with(VecDeque::new).take(subtasks).collect(),
-            to_coordinator: std::iter::repeat_with(VecDeque::new).take(subtasks).collect(),
+            channels: std::iter::repeat_with(Channel::default)
+                .take(channels)
+                .collect(),
+            to_task: std::iter::repeat_with(VecDeque::new)
+                .take(subtasks)
+                .collect(),
+            to_coordinator: std::iter::repeat_with(VecDeque::new)
+                .take(subtasks)
+                .collect(),
             writes: Vec::new(),
             finalizing: BTreeMap::new(),
             timeouts: BTreeMap::new(),
@@ -83,7 +89,10 @@ impl Net {
     /// Put `element` on `channel`; it is ready after the transfer, and never before what was sent earlier.
     pub fn send(&mut self, channel: ChannelId, element: StreamElement) {
         let state = &mut self.channels[channel.index()];
-        let ready_us = self.now_us.saturating_add(self.costs.transfer_us).max(state.last_ready_us);
+        let ready_us = self
+            .now_us
+            .saturating_add(self.costs.transfer_us)
+            .max(state.last_ready_us);
         state.last_ready_us = ready_us;
         state.records += usize::from(matches!(element, StreamElement::Record(_)));
         state.queue.push_back((element.clone(), ready_us));
@@ -164,7 +173,9 @@ impl Effects for Turn<'_> {
             Operator::Sink => 0,
         };
         let sync_until_us = self.net.now_us + costs.snapshot_sync_us;
-        let per_kib = size_bytes.div_ceil(1024).saturating_mul(costs.snapshot_async_us_per_kib);
+        let per_kib = size_bytes
+            .div_ceil(1024)
+            .saturating_mul(costs.snapshot_async_us_per_kib);
         let ready_us = sync_until_us + costs.snapshot_async_us.saturating_add(per_kib);
         *self.busy_until_us = (*self.busy_until_us).max(sync_until_us);
         self.net.record(EventKind::SnapshotStarted {
@@ -187,7 +198,8 @@ impl Effects for Turn<'_> {
 
     fn on_source_advanced(&mut self, offset: u64) {
         let subtask = self.subtask;
-        self.net.record(EventKind::SourceAdvanced { subtask, offset });
+        self.net
+            .record(EventKind::SourceAdvanced { subtask, offset });
     }
 
     fn on_state_changed(&mut self, key: &Key, value: Decimal, origin: Origin) {

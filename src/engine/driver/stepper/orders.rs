@@ -19,9 +19,12 @@ impl Stepper {
                 checkpoint,
                 state,
                 at_end,
-            } => self.coordinator.on_ack((subtask, checkpoint), state, at_end),
+            } => self
+                .coordinator
+                .on_ack((subtask, checkpoint), state, at_end),
             TaskMessage::Decline { checkpoint, reason } => {
-                self.coordinator.on_decline((subtask, checkpoint), reason, now_us);
+                self.coordinator
+                    .on_decline((subtask, checkpoint), reason, now_us);
             }
             TaskMessage::EndOfData => self.coordinator.on_end_of_data(subtask, now_us),
             TaskMessage::Finished => self.coordinator.on_finished(subtask),
@@ -66,10 +69,17 @@ impl Stepper {
                 subtask,
                 checkpoint,
                 latest,
-            } => self.net.tell_task(subtask, ToTask::Aborted { checkpoint, latest }),
+            } => self
+                .net
+                .tell_task(subtask, ToTask::Aborted { checkpoint, latest }),
             Order::WriteMetadata(metadata) => {
-                let ready_us = self.net.now_us.saturating_add(self.net.costs.snapshot_async_us);
-                self.net.finalizing.insert(metadata.checkpoint, (ready_us, metadata));
+                let ready_us = self
+                    .net
+                    .now_us
+                    .saturating_add(self.net.costs.snapshot_async_us);
+                self.net
+                    .finalizing
+                    .insert(metadata.checkpoint, (ready_us, metadata));
             }
             Order::Discard(checkpoint) => self.discard(checkpoint),
             Order::FailJob(cause) => self.fail(None, &cause),
@@ -98,8 +108,11 @@ impl Stepper {
     pub(super) fn finish_write(&mut self, index: usize) {
         let write = self.net.writes.remove(index);
         let (id, checkpoint) = (write.subtask, write.task.checkpoint);
-        let still_wanted =
-            |task: &Task| task.subtask.as_ref().is_some_and(|subtask| subtask.is_writing(checkpoint));
+        let still_wanted = |task: &Task| {
+            task.subtask
+                .as_ref()
+                .is_some_and(|subtask| subtask.is_writing(checkpoint))
+        };
         if !still_wanted(&self.tasks[id.index()]) {
             return;
         }
@@ -128,7 +141,8 @@ impl Stepper {
             return;
         };
         let written = self.storage().write_metadata(&metadata).is_ok();
-        self.coordinator.on_metadata(checkpoint, written, self.net.now_us);
+        self.coordinator
+            .on_metadata(checkpoint, written, self.net.now_us);
         self.obey();
     }
 

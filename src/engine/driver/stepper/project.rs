@@ -26,15 +26,19 @@ impl Stepper {
     /// Read the state machines, channels and the coordinator.
     #[must_use]
     pub fn project(&self) -> Projection {
-        let operators = self.tasks.iter().map(|task| task.subtask.as_ref().map(|s| s.operator()));
+        let operators = self
+            .tasks
+            .iter()
+            .map(|task| task.subtask.as_ref().map(|s| s.operator()));
         let offset = |operator: Option<&Operator>| match operator {
             Some(Operator::Source(source)) => Some(source.offset()),
             _ => None,
         };
         let rows = |operator: Option<&Operator>| match operator {
-            Some(Operator::KeyedSum(sum)) => {
-                sum.entries().ok().map(|entries| entries.into_iter().collect())
-            }
+            Some(Operator::KeyedSum(sum)) => sum
+                .entries()
+                .ok()
+                .map(|entries| entries.into_iter().collect()),
             _ => None,
         };
         let channels = &self.net.channels;
@@ -43,7 +47,10 @@ impl Stepper {
             statuses: self.tasks.iter().map(|task| task.status).collect(),
             offsets: operators.clone().map(offset).collect(),
             rows: operators.map(rows).collect(),
-            channels: channels.iter().map(|c| c.queue.iter().cloned().collect()).collect(),
+            channels: channels
+                .iter()
+                .map(|c| c.queue.iter().cloned().collect())
+                .collect(),
             blocked: channels.iter().map(|channel| channel.blocked).collect(),
             pending: self.coordinator.pending().collect(),
             retained: self.coordinator.store().iter().collect(),
