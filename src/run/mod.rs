@@ -202,11 +202,12 @@ impl Run {
     /// A refusal is told to whoever asked.
     fn note(&mut self, event: &EventKind) {
         match event {
-            EventKind::CommandRefused { reason, .. } => self.notice = Some(reason.clone()),
+            EventKind::CommandRefused { reason, .. } | EventKind::SnapshotFailed { reason, .. } => {
+                self.notice = Some(reason.clone());
+            }
             EventKind::TriggerRejected { reason, .. } => {
                 self.notice = Some(format!("No checkpoint was taken. {}", reason.sentence()));
             }
-            EventKind::SnapshotFailed { reason, .. } => self.notice = Some(reason.clone()),
             _ => {}
         }
     }
@@ -247,13 +248,14 @@ impl Run {
             RunAction::Pause => self.is_playing = false,
             RunAction::Step => self.step(),
             RunAction::StepBack => self.pause_at(self.recording.before_step(position)),
-            RunAction::NextBarrierEvent => match self.recording.next_barrier_event(position) {
-                Some(next) => self.pause_at(next),
-                None => {
+            RunAction::NextBarrierEvent => {
+                if let Some(next) = self.recording.next_barrier_event(position) {
+                    self.pause_at(next);
+                } else {
                     self.pause_at(self.recording.events().len());
                     self.ask_once(Request::NextBarrierEvent);
                 }
-            },
+            }
             RunAction::PreviousBarrierEvent => {
                 if let Some(previous) = self.recording.previous_barrier_event(position) {
                     self.pause_at(previous);

@@ -52,8 +52,10 @@ fn edge(from: &str, to: &str, partitioning: Partitioning) -> Edge {
 
 /// Sources `s0`, `s1` … → `sum` (by value modulo `modulus`) → `out`.
 pub fn sum_job(sources: &[Source], modulus: u32, parallelism: u32) -> JobGraph {
-    let mut job = JobGraph::default();
-    job.name = "test".to_owned();
+    let mut job = JobGraph {
+        name: "test".to_owned(),
+        ..JobGraph::default()
+    };
     for (index, source) in sources.iter().enumerate() {
         let uid = format!("s{index}");
         let spec = SourceSpec {
