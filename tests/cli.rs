@@ -236,7 +236,14 @@ fn temporary_folders_go_away() {
     let mut child = run(&["run", endless.to_str().unwrap(), "--backend", "rocksdb"])
         .spawn()
         .unwrap();
-    while count() < 2 {
+    let works = || {
+        let entries = std::fs::read_dir(dir.path()).unwrap();
+        let mut folders = entries
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.is_dir());
+        folders.any(|folder| std::fs::read_dir(folder).is_ok_and(|inside| inside.count() > 2))
+    };
+    while !works() {
         assert!(
             child.try_wait().unwrap().is_none(),
             "it ended too early to be killed"
