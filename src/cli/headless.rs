@@ -28,9 +28,10 @@ pub fn run(args: &RunArgs) -> Exit {
         seed: args.seed,
         base_dir: project::base_dir(&args.file),
     };
-    let report = match args.live {
-        true => run_live(&job, &options, args.until_ms),
-        false => run_stepped(&job, &options, args),
+    let report = if args.live {
+        run_live(&job, &options, args.until_ms)
+    } else {
+        run_stepped(&job, &options, args)
     };
     match report.and_then(|report| print(&report, args.report).map(|()| report)) {
         Ok(report) if report.ended_badly() => Exit::JobDown,
@@ -135,11 +136,8 @@ fn hash(recording: &Recording) -> Result<String, RunError> {
     let hasher = hasher
         .into_inner()
         .map_err(|error| RunError(error.to_string()))?;
-    Ok(hasher
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
+    let digest = hasher.finalize();
+    Ok(format!("{digest:x}"))
 }
 
 fn write_trace(recording: &Recording, path: &Path) -> Result<(), RunError> {

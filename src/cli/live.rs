@@ -54,6 +54,10 @@ fn describe(
     let view = recording.head();
     let mut report = Report::of_recording(recording, view, ended_us, stored);
     for checkpoint in &mut report.checkpoints {
+        // What a live run does not trace is left out, never shown as nothing.
+        checkpoint.size_bytes = None;
+        checkpoint.state.clear();
+        checkpoint.subtasks.clear();
         let offsets = outcome.offsets.iter().find(|(id, _)| id.0 == checkpoint.id);
         let offsets = offsets.into_iter().flat_map(|(_, offsets)| offsets);
         checkpoint.sources = offsets

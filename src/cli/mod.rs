@@ -143,14 +143,14 @@ fn backend(word: &OsString) -> Result<BackendKind, String> {
     let found = BackendKind::ALL
         .into_iter()
         .find(|kind| word == kind.name());
-    found.ok_or_else(|| format!("--backend is heap or rocksdb, not {word:?}."))
+    found.ok_or_else(|| format!("--backend is heap or rocksdb, not {}.", word.display()))
 }
 
 fn format(word: &OsString) -> Result<ReportFormat, String> {
     match word.to_str() {
         Some("text") => Ok(ReportFormat::Text),
         Some("json") => Ok(ReportFormat::Json),
-        _ => Err(format!("--report is text or json, not {word:?}.")),
+        _ => Err(format!("--report is text or json, not {}.", word.display())),
     }
 }
 

@@ -82,8 +82,8 @@ pub struct Checkpoint {
     pub triggered_us: u64,
     pub decided_us: Option<u64>,
     pub duration_us: Option<u64>,
-    /// Modelled: what the state takes, whatever the backend.
-    pub size_bytes: u64,
+    /// Modelled: what the state takes, whatever the backend. None: a live run does not model it.
+    pub size_bytes: Option<u64>,
     /// Measured: what its files take, while it is retained.
     pub stored_bytes: Option<u64>,
     pub sources: Vec<SourceOffset>,
@@ -350,7 +350,7 @@ pub fn describe_checkpoint(
         duration_us: checkpoint
             .decided_us
             .map(|at_us| at_us - checkpoint.triggered_us),
-        size_bytes: checkpoint.size_bytes(),
+        size_bytes: Some(checkpoint.size_bytes()),
         stored_bytes,
         sources: snapshots.clone().filter_map(source).collect(),
         state: keyed_state(recording, rows),

@@ -114,7 +114,9 @@ fn write_checkpoint(f: &mut Formatter<'_>, checkpoint: &Checkpoint, time: &str) 
     if let Some(duration_us) = checkpoint.duration_us {
         write!(f, " · took {} ({time})", Time(duration_us))?;
     }
-    write!(f, " · {} B of state", checkpoint.size_bytes)?;
+    if let Some(bytes) = checkpoint.size_bytes {
+        write!(f, " · {bytes} B of state ({time})")?;
+    }
     if let Some(bytes) = checkpoint.stored_bytes {
         write!(f, " · {bytes} B stored (measured)")?;
     }
@@ -142,12 +144,15 @@ fn write_checkpoint(f: &mut Formatter<'_>, checkpoint: &Checkpoint, time: &str) 
     Ok(())
 }
 
-/// Microseconds as seconds.
+/// Microseconds as seconds, or as milliseconds where those say more.
 struct Time(u64);
 
 impl Display for Time {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:03} s", self.0 / 1_000_000, self.0 / 1000 % 1000)
+        match self.0 {
+            us @ 0..10_000 => write!(f, "{}.{:03} ms", us / 1000, us % 1000),
+            us => write!(f, "{}.{:03} s", us / 1_000_000, us / 1000 % 1000),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! JobGraph → ExecutionGraph: operators become subtasks, edges become channels.
+//! JobGraph → `ExecutionGraph`: operators become subtasks, edges become channels.
 //!
 //! Both are numbered densely and in the graph's order, so that every later part of the engine indexes plain
 //! vectors and the same job always gets the same numbers.

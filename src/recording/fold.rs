@@ -7,7 +7,9 @@ use super::view::{
     ChannelView, CheckpointStatus, CheckpointView, InFlight, Lineage, Row, SnapshotView,
     SubtaskView, View,
 };
-use crate::engine::event::{CommandOrigin, EventKind, JobStatus, SubtaskStatus, TraceEvent};
+use crate::engine::event::{
+    CommandOrigin, EventKind, JobStatus, Outcome, SubtaskStatus, TraceEvent,
+};
 use crate::engine::plan::ExecutionGraph;
 use crate::model::{
     ChannelId, CheckpointId, Decimal, Key, OperatorSpec, Record, StreamElement, StreamEvent,
@@ -267,11 +269,6 @@ impl View {
                 self.stop_writing(*subtask, *checkpoint);
                 self.edit_snapshot(*checkpoint, *subtask, |s| s.written_us = Some(at_us));
             }
-            EventKind::SnapshotFailed {
-                subtask,
-                checkpoint,
-                ..
-            } => self.stop_writing(*subtask, *checkpoint),
             EventKind::Acknowledged {
                 subtask,
                 checkpoint,
@@ -292,10 +289,15 @@ impl View {
                 self.store.retain(|id| id != checkpoint);
                 self.edit_checkpoint(*checkpoint, |checkpoint| checkpoint.retained = false);
             }
-            EventKind::Notified {
+            EventKind::SnapshotFailed {
                 subtask,
                 checkpoint,
-                outcome: crate::engine::event::Outcome::Aborted,
+                ..
+            }
+            | EventKind::Notified {
+                subtask,
+                checkpoint,
+                outcome: Outcome::Aborted,
             } => self.stop_writing(*subtask, *checkpoint),
             _ => {}
         }

@@ -91,11 +91,11 @@ impl Recording {
     /// How many copies of one record of source `from` arrive at `to`, all its subtasks together.
     #[must_use]
     pub fn copies(&self, from: &Uid, to: &Uid) -> u32 {
-        self.copies_into(from, to, &mut BTreeMap::from([(from.clone(), 1)]))
+        self.copies_into(to, &mut BTreeMap::from([(from.clone(), 1)]))
     }
 
-    /// `known` holds what is already computed: a graph may have very many paths.
-    fn copies_into(&self, from: &Uid, to: &Uid, known: &mut BTreeMap<Uid, u32>) -> u32 {
+    /// `known` begins with the source and holds what is already computed: a graph may have very many paths.
+    fn copies_into(&self, to: &Uid, known: &mut BTreeMap<Uid, u32>) -> u32 {
         if let Some(copies) = known.get(to) {
             return *copies;
         }
@@ -106,7 +106,7 @@ impl Recording {
                 Partitioning::Broadcast => parallelism,
                 _ => 1,
             };
-            let upstream = self.copies_into(from, &edge.from, known);
+            let upstream = self.copies_into(&edge.from, known);
             copies = copies.saturating_add(upstream.saturating_mul(fan_out));
         }
         known.insert(to.clone(), copies);
@@ -152,9 +152,10 @@ impl<'a> Effects<'a> {
             .iter()
             .zip(self.verdicts.iter_mut().zip(&counts))
         {
-            let expected = match plan.inputs.is_empty() {
-                true => self.recording.copies(&plan.uid, uid),
-                false => 0,
+            let expected = if plan.inputs.is_empty() {
+                self.recording.copies(&plan.uid, uid)
+            } else {
+                0
             };
             if expected == 0 {
                 continue;

@@ -142,22 +142,27 @@ impl Recording {
         self.events.partition_point(|event| event.at_us <= at_us)
     }
 
-    /// The position just after the first event beyond `position` that concerns a barrier or a checkpoint.
+    /// The end of the next step beyond `position` in which something concerns a barrier or a checkpoint.
     #[must_use]
     pub fn next_barrier_event(&self, position: usize) -> Option<usize> {
         let place = self
             .barrier_positions
             .partition_point(|found| *found <= position);
-        self.barrier_positions.get(place).copied()
+        self.barrier_positions
+            .get(place)
+            .map(|found| self.step_end(*found))
     }
 
-    /// The position just after the last such event before `position`.
+    /// The end of the last such step before the one that `position` is in.
     #[must_use]
     pub fn previous_barrier_event(&self, position: usize) -> Option<usize> {
+        let start = self.before_step(position);
         let place = self
             .barrier_positions
-            .partition_point(|found| *found < position);
-        self.barrier_positions[..place].last().copied()
+            .partition_point(|found| *found <= start);
+        self.barrier_positions[..place]
+            .last()
+            .map(|found| self.step_end(*found))
     }
 
     /// What sinks have collected up to `view`, in order.

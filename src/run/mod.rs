@@ -22,6 +22,9 @@ use worker::{News, Request, Worker};
 /// A recording that grows beyond this pauses: about an hour of a lively job, some hundred megabytes.
 const MAX_EVENTS: usize = 2_000_000;
 
+/// While the engine answers, time goes on; if it takes longer than this, it does not catch up.
+const MAX_OWED_US: u64 = 2_000_000;
+
 /// How a run begins.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
@@ -82,6 +85,8 @@ pub struct Run {
     branches: Vec<Branch>,
     is_playing: bool,
     speed: f32,
+    /// Virtual time that has passed and is not yet shown.
+    owed_us: u64,
     /// What the engine last said.
     reached_us: u64,
     next_at_us: Option<u64>,
@@ -139,6 +144,7 @@ impl Run {
             branches: Vec::new(),
             is_playing: false,
             speed: 1.0,
+            owed_us: 0,
             reached_us: 0,
             next_at_us: Some(0),
             served: 0,
@@ -202,11 +208,12 @@ impl Run {
     /// A refusal is told to whoever asked.
     fn note(&mut self, event: &EventKind) {
         match event {
-            EventKind::CommandRefused { reason, .. } => self.notice = Some(reason.clone()),
+            EventKind::CommandRefused { reason, .. } | EventKind::SnapshotFailed { reason, .. } => {
+                self.notice = Some(reason.clone());
+            }
             EventKind::TriggerRejected { reason, .. } => {
                 self.notice = Some(format!("No checkpoint was taken. {}", reason.sentence()));
             }
-            EventKind::SnapshotFailed { reason, .. } => self.notice = Some(reason.clone()),
             _ => {}
         }
     }
@@ -217,11 +224,9 @@ impl Run {
             self.notice = Some("The recording is full. Start a new run to go on.".to_owned());
             return;
         }
-        if self.is_at_end() && self.is_quiet() && self.served == self.worker.sent {
+        let is_answered = self.served == self.worker.sent;
+        if self.is_at_end() && is_answered && self.is_quiet() {
             self.is_playing = false;
-            return;
-        }
-        if self.is_at_end() && self.served < self.worker.sent {
             return;
         }
         #[expect(
@@ -230,30 +235,35 @@ impl Run {
             reason = "a float-to-integer cast saturates; a frame is short and positive"
         )]
         let passed_us = (f64::from(dt_s) * f64::from(self.speed) * 1e6).max(0.0) as u64;
-        let clock_us = self.cursor.clock_us().saturating_add(passed_us);
-        if clock_us <= self.reached_us {
-            self.cursor.move_to_time(&self.recording, clock_us);
-        } else {
-            self.cursor.move_to_time(&self.recording, self.reached_us);
+        self.owed_us = (self.owed_us + passed_us).min(MAX_OWED_US);
+        if self.is_at_end() && !is_answered {
+            return;
+        }
+        let clock_us = self.cursor.clock_us() + std::mem::take(&mut self.owed_us);
+        self.cursor
+            .move_to_time(&self.recording, clock_us.min(self.reached_us));
+        if clock_us > self.reached_us {
             self.worker.request(Request::Advance { until_us: clock_us });
         }
     }
 
     pub fn act(&mut self, action: RunAction) {
         self.notice = None;
+        self.owed_us = 0;
         let position = self.cursor.view().position;
         match action {
             RunAction::Play => self.is_playing = self.error.is_none(),
             RunAction::Pause => self.is_playing = false,
             RunAction::Step => self.step(),
             RunAction::StepBack => self.pause_at(self.recording.before_step(position)),
-            RunAction::NextBarrierEvent => match self.recording.next_barrier_event(position) {
-                Some(next) => self.pause_at(next),
-                None => {
+            RunAction::NextBarrierEvent => {
+                if let Some(next) = self.recording.next_barrier_event(position) {
+                    self.pause_at(next);
+                } else {
                     self.pause_at(self.recording.events().len());
                     self.ask_once(Request::NextBarrierEvent);
                 }
-            },
+            }
             RunAction::PreviousBarrierEvent => {
                 if let Some(previous) = self.recording.previous_barrier_event(position) {
                     self.pause_at(previous);
@@ -345,6 +355,8 @@ impl Run {
             reached_us: self.reached_us,
         });
         self.reached_us = at_us;
+        // A view of another course must not be folded on.
+        self.cursor = Cursor::at(&self.recording, self.recording.events().len());
         self.cursor.follow(&self.recording, at_us);
     }
 

@@ -2,12 +2,14 @@
 //!
 //! A folder is `lockgate-run-…` with two files in it: a *lock*, held as long as its owner lives (the operating system
 //! lets go of it however the process ends), and a *marker*, written once the lock is held. So a folder with our name, our
-//! marker and a free lock is what a dead process left, and only such a folder is ever swept away. One that is being
-//! made has no marker yet; one in use has its lock taken; anything else is not ours.
+//! marker and a free lock is what a dead process left, and such a folder is swept away. One that is being made has no
+//! marker yet; one in use has its lock taken; anything else is not ours. A process killed in the very moment of making
+//! one leaves at most an unlocked lock in it: that goes, too, once it is old enough not to be in the making.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 const PREFIX: &str = "lockgate-run-";
 const LOCK: &str = ".lock";
@@ -74,7 +76,29 @@ impl WorkDir {
     }
 }
 
+/// Nobody takes this long from making a folder to locking it.
+const STILLBORN_AFTER: Duration = Duration::from_hours(1);
+
+/// A folder of our name without a marker, with nothing but perhaps a lock in it, and old.
+fn remove_if_stillborn(folder: &Path) -> io::Result<bool> {
+    let age = fs::symlink_metadata(folder)?.modified()?.elapsed();
+    let only_a_lock = || -> io::Result<bool> {
+        let mut names = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.file_name()));
+        Ok(names.all(|name| name.is_ok_and(|name| name == LOCK)))
+    };
+    if !age.is_ok_and(|age| age > STILLBORN_AFTER) || !only_a_lock()? {
+        return Ok(false);
+    }
+    match fs::remove_file(folder.join(LOCK)) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => fs::remove_dir(folder).map(|()| true),
+    }
+}
+
 fn remove_if_abandoned(folder: &Path) -> io::Result<bool> {
+    if fs::symlink_metadata(folder)?.is_dir() && !folder.join(MARKER).exists() {
+        return remove_if_stillborn(folder);
+    }
     // None of the three may be a link: what it points to is not ours.
     let is_ours = fs::symlink_metadata(folder)?.is_dir()
         && fs::symlink_metadata(folder.join(MARKER))?.is_file()
@@ -170,6 +194,22 @@ mod tests {
         let work = WorkDir::create(Some(parent.path())).unwrap();
         let own = work.path().file_name().unwrap().to_str().unwrap();
         assert_eq!(names(parent.path()), [own]);
+    }
+
+    #[test]
+    fn a_folder_whose_maker_died_at_once_goes_when_it_is_old() {
+        let parent = parent();
+        let (fresh, old) = (
+            parent.path().join("lockgate-run-a"),
+            parent.path().join("lockgate-run-b"),
+        );
+        for folder in [&fresh, &old] {
+            fs::create_dir(folder).unwrap();
+        }
+        let long_ago = std::time::SystemTime::now() - 2 * STILLBORN_AFTER;
+        File::open(&old).unwrap().set_modified(long_ago).unwrap();
+        assert_eq!(WorkDir::sweep(parent.path()).unwrap(), [old]);
+        assert!(fresh.is_dir());
     }
 
     /// Catches a sweep that goes by the name alone.

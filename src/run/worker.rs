@@ -200,9 +200,8 @@ fn live(blueprint: Blueprint, inbox: &Receiver<Request>, board: &Board) {
     while let Ok(request) = inbox.recv() {
         match request {
             Request::Advance { until_us } => advance(&mut session, until_us, board),
-            Request::Step => {
-                session.step();
-            }
+            // A step that nobody can see is none.
+            Request::Step => while session.step() && session.log().is_empty() {},
             Request::NextBarrierEvent => seek_barrier_event(&mut session, board),
             Request::Command { at_us, command } => {
                 advance(&mut session, at_us, board);

@@ -166,7 +166,7 @@ fn an_id_is_begun_once_and_completed_once() {
         assert!(matches!(error, StorageError::AlreadyBegun { .. }));
         let again = world
             .storage
-            .write_metadata(&metadata(CP1, handle.clone()))
+            .write_metadata(&metadata(CP1, &handle))
             .unwrap_err();
         assert!(
             matches!(again, StorageError::AlreadyWritten { .. }),
@@ -174,7 +174,7 @@ fn an_id_is_begun_once_and_completed_once() {
         );
         let unbegun = world
             .storage
-            .write_metadata(&metadata(CP2, handle))
+            .write_metadata(&metadata(CP2, &handle))
             .unwrap_err();
         assert!(matches!(unbegun, StorageError::NotOpen { .. }), "{unbegun}");
         world.storage.verify(CP1).unwrap();

@@ -241,9 +241,7 @@ fn labels_are_not_state() {
         };
         backend.add(&even, Decimal::TWO).unwrap();
         let entries = backend.entries().unwrap();
-        assert!(matches!(
-            entries[..],
-            [(Key::Int { label: None, .. }, Decimal::TWO)]
-        ));
+        assert_eq!(entries, [(even, Decimal::TWO)]);
+        assert!(matches!(entries[0].0, Key::Int { label: None, .. }));
     }
 }

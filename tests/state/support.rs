@@ -101,13 +101,13 @@ impl World {
             .write(checkpoint, "sum-0", self.storage.as_ref())
             .unwrap();
         self.storage
-            .write_metadata(&metadata(checkpoint, handle.clone()))
+            .write_metadata(&metadata(checkpoint, &handle))
             .unwrap();
         handle
     }
 }
 
-pub fn metadata(checkpoint: CheckpointId, keyed: KeyedStateHandle) -> CheckpointMetadata {
+pub fn metadata(checkpoint: CheckpointId, keyed: &KeyedStateHandle) -> CheckpointMetadata {
     let source = SubtaskState {
         source_offset: Some(5),
         ..SubtaskState::default()

@@ -78,6 +78,14 @@ pub enum StateError {
 }
 
 impl StateError {
+    pub(super) fn inexact(key: &Key, sum: Decimal, value: Decimal) -> Self {
+        Self::Inexact {
+            key: key.clone(),
+            sum,
+            value,
+        }
+    }
+
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io {

@@ -8,17 +8,21 @@ use crate::model::Decimal;
 /// ever grows, a sum's digits do not depend on the order in which values arrive. There is no negative zero.
 #[must_use]
 pub fn add_exactly(left: Decimal, right: Decimal) -> Option<Decimal> {
+    if left.scale() == right.scale() {
+        // Two numbers below 2^96.
+        let sum = left.mantissa() + right.mantissa();
+        return Decimal::try_from_i128_with_scale(sum, left.scale()).ok();
+    }
     let scale = left.scale().max(right.scale());
     let sum = mantissa_at(left, scale)?.checked_add(mantissa_at(right, scale)?)?;
     Decimal::try_from_i128_with_scale(sum, scale).ok()
 }
 
+/// `scale` is not below the value's own.
 fn mantissa_at(value: Decimal, scale: u32) -> Option<i128> {
-    match scale - value.scale() {
-        0 => Some(value.mantissa()),
-        // At most 10^28, which an i128 holds.
-        digits => value.mantissa().checked_mul(10_i128.pow(digits)),
-    }
+    // At most 10^28, which an i128 holds.
+    let factor = 10_i128.pow(scale - value.scale());
+    value.mantissa().checked_mul(factor)
 }
 
 #[cfg(test)]

@@ -1,38 +1,80 @@
-//! Sums in memory: one map per key group, shared with snapshots until it is written to.
+//! Sums in memory: one table per key group, shared with snapshots until it is written to.
 //!
 //! Flink's `HeapKeyedStateBackend` with its `CopyOnWriteStateMap`. Flink copies on write entry by entry; here it is key
-//! group by key group, which shows the same and fits in a page: a snapshot only counts up the maps' owners, and the
+//! group by key group, which shows the same and fits in a page: a snapshot only counts up the tables' owners, and the
 //! first write to a group after it copies that one group, if the snapshot is still there.
 
-use std::collections::HashMap;
+use std::mem;
 use std::sync::Arc;
 
-use foldhash::fast::FixedState;
-
 use super::codec::{VALUE_BYTES, entry_bytes, put_key, read_key, read_value};
+use super::sum_table::SumTable;
 use super::{OwnedGroups, StateError, add_exactly};
 use crate::engine::storage::bytes::{Malformed, Reader, put_count};
 use crate::engine::storage::{CheckpointStorage, KeyedStateHandle, StorageError};
 use crate::model::{CheckpointId, Decimal, Key};
-
-/// The hasher is quick and the same in every process. Keys come from the person's own files: no one floods it.
-type Group = HashMap<Key, Decimal, FixedState>;
 
 /// Keyed sums on the heap.
 #[derive(Debug)]
 pub struct HeapBackend {
     owned: OwnedGroups,
     /// By index among the owned groups.
-    groups: Vec<Arc<Group>>,
+    groups: Vec<Group>,
     size_bytes: u64,
+}
+
+/// The table of one key group. Whether it is nobody else's is known without asking an atomic counter for each record.
+#[derive(Debug)]
+enum Group {
+    Own(SumTable),
+    /// A snapshot has it, or had it until it was written.
+    Shared(Arc<SumTable>),
+}
+
+impl Default for Group {
+    fn default() -> Self {
+        Self::Own(SumTable::default())
+    }
+}
+
+impl Group {
+    fn table(&self) -> &SumTable {
+        match self {
+            Self::Own(table) => table,
+            Self::Shared(table) => table,
+        }
+    }
+
+    /// Copies the table if a snapshot still has it.
+    fn table_mut(&mut self) -> &mut SumTable {
+        if let Self::Shared(table) = self {
+            *self = Self::Own(Arc::unwrap_or_clone(mem::take(table)));
+        }
+        match self {
+            Self::Own(table) => table,
+            // Not reached: it was just made its own. It would be right, too.
+            Self::Shared(table) => Arc::make_mut(table),
+        }
+    }
+
+    /// Copies nothing: the table is moved once, then only counted.
+    fn share(&mut self) -> Arc<SumTable> {
+        let table = match mem::take(self) {
+            Self::Own(table) => Arc::new(table),
+            Self::Shared(table) => table,
+        };
+        *self = Self::Shared(Arc::clone(&table));
+        table
+    }
 }
 
 impl HeapBackend {
     pub(super) fn new(owned: OwnedGroups) -> Self {
+        let mut groups = Vec::new();
+        groups.resize_with(owned.count(), Group::default);
         Self {
             owned,
-            // All share one empty map until they are written to.
-            groups: vec![Arc::default(); owned.count()],
+            groups,
             size_bytes: 0,
         }
     }
@@ -50,15 +92,13 @@ impl HeapBackend {
                 .and_then(|offset| stream.get(offset..))
                 .ok_or(Malformed("a key group lies beyond its end"))?;
             for (key, sum) in read_group(bytes)? {
-                let index = owned.check_restored(*group, &key)?;
-                let size_bytes = entry_bytes(&key);
-                if Arc::make_mut(&mut backend.groups[index])
-                    .insert(key, sum)
-                    .is_some()
-                {
+                let at = owned.locate_restored(*group, &key)?;
+                let table = backend.groups[at.index].table_mut();
+                if table.get_mut(at.hash, &key).is_some() {
                     return Err(Malformed("a key is there twice").into());
                 }
-                backend.size_bytes += size_bytes;
+                backend.size_bytes += entry_bytes(&key);
+                table.insert_new(at.hash, key, sum);
             }
         }
         Ok(backend)
@@ -69,28 +109,22 @@ impl HeapBackend {
     /// # Errors
     /// The sum would not be exact, or the key is another subtask's.
     pub fn add(&mut self, key: &Key, value: Decimal) -> Result<Decimal, StateError> {
-        let (_, index) = self.owned.locate(key)?;
-        let group = Arc::make_mut(&mut self.groups[index]);
-        let exactly = |sum| {
-            add_exactly(sum, value).ok_or_else(|| StateError::Inexact {
-                key: key.clone(),
-                sum,
-                value,
-            })
-        };
-        if let Some(sum) = group.get_mut(key) {
-            *sum = exactly(*sum)?;
+        let at = self.owned.locate(key)?;
+        let table = self.groups[at.index].table_mut();
+        if let Some(sum) = table.get_mut(at.hash, key) {
+            *sum = add_exactly(*sum, value).ok_or_else(|| StateError::inexact(key, *sum, value))?;
             return Ok(*sum);
         }
-        let sum = exactly(Decimal::ZERO)?;
-        group.insert(without_label(key), sum);
+        let sum = add_exactly(Decimal::ZERO, value)
+            .ok_or_else(|| StateError::inexact(key, Decimal::ZERO, value))?;
+        table.insert_new(at.hash, without_label(key), sum);
         self.size_bytes += entry_bytes(key);
         Ok(sum)
     }
 
     pub(super) fn entries(&self) -> Vec<(Key, Decimal)> {
-        sorted(self.groups.iter().flat_map(|group| group.iter()))
-            .map(|(key, sum)| (key.clone(), *sum))
+        sorted(self.groups.iter().flat_map(|group| group.table().iter()))
+            .cloned()
             .collect()
     }
 
@@ -99,20 +133,20 @@ impl HeapBackend {
     }
 
     /// Copies no entry. Flink: `CopyOnWriteStateTable.stateSnapshot`.
-    pub(super) fn snapshot(&self) -> HeapSnapshot {
+    pub(super) fn snapshot(&mut self) -> HeapSnapshot {
         HeapSnapshot {
             first_group: self.owned.first(),
-            groups: self.groups.clone(),
+            groups: self.groups.iter_mut().map(Group::share).collect(),
             size_bytes: self.size_bytes,
         }
     }
 }
 
-/// The maps as they were; the backend copies before it changes one.
+/// The tables as they were; the backend copies before it changes one.
 #[derive(Debug)]
 pub struct HeapSnapshot {
     first_group: u32,
-    groups: Vec<Arc<Group>>,
+    groups: Vec<Arc<SumTable>>,
     size_bytes: u64,
 }
 
@@ -139,7 +173,7 @@ impl HeapSnapshot {
 }
 
 /// A count (u32), then per entry, sorted by key: the key's length (u32), the key, the sum.
-fn put_group(out: &mut Vec<u8>, group: &Group) {
+fn put_group(out: &mut Vec<u8>, group: &SumTable) {
     put_count(out, group.len());
     let mut encoded = Vec::new();
     for (key, sum) in sorted(group.iter()) {
@@ -162,12 +196,12 @@ fn read_group(bytes: &[u8]) -> Result<Vec<(Key, Decimal)>, Malformed> {
     })
 }
 
-/// The one way out of a map: in key order, so that nothing outside depends on how keys are hashed.
+/// The one way out of a table: in key order, so that nothing outside depends on how keys are hashed.
 fn sorted<'a>(
-    entries: impl Iterator<Item = (&'a Key, &'a Decimal)>,
-) -> impl Iterator<Item = (&'a Key, &'a Decimal)> {
+    entries: impl Iterator<Item = &'a (Key, Decimal)>,
+) -> impl Iterator<Item = &'a (Key, Decimal)> {
     let mut entries: Vec<_> = entries.collect();
-    entries.sort_unstable_by_key(|(key, _)| *key);
+    entries.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
     entries.into_iter()
 }
 

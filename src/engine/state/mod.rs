@@ -17,6 +17,7 @@ mod folder;
 mod heap;
 mod owned_groups;
 mod rocks;
+mod sum_table;
 
 use std::ops::RangeInclusive;
 use std::path::Path;

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::StateError;
 use crate::model::Key;
-use crate::model::key_group::{UPPER_BOUND_MAX_PARALLELISM, key_group};
+use crate::model::key_group::{UPPER_BOUND_MAX_PARALLELISM, java_hash, murmur};
 
 /// The key groups of one subtask (Flink: `KeyGroupRange`).
 #[derive(Clone, Copy, Debug)]
@@ -12,6 +12,21 @@ pub(super) struct OwnedGroups {
     max_parallelism: u32,
     first: u32,
     count: u32,
+}
+
+/// The place of a key in a backend.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Located {
+    pub(super) group: u32,
+    /// Of the group among the owned ones.
+    pub(super) index: usize,
+    /// The key's [`group_hash`].
+    pub(super) hash: i32,
+}
+
+/// What decides a key's group, and a good hash of it besides; not negative.
+pub(super) fn group_hash(key: &Key) -> i32 {
+    murmur(java_hash(key))
 }
 
 impl OwnedGroups {
@@ -49,11 +64,12 @@ impl OwnedGroups {
         self.first
     }
 
-    /// The key's group and its index among the owned ones.
-    pub(super) fn locate(self, key: &Key) -> Result<(u32, usize), StateError> {
-        let group = key_group(key, self.max_parallelism);
+    /// Where `key` belongs.
+    pub(super) fn locate(self, key: &Key) -> Result<Located, StateError> {
+        let hash = group_hash(key);
+        let group = hash.cast_unsigned() % self.max_parallelism;
         match self.index_of(group) {
-            Some(index) => Ok((group, index)),
+            Some(index) => Ok(Located { group, index, hash }),
             None => Err(StateError::ForeignKey {
                 key: key.clone(),
                 group,
@@ -66,16 +82,16 @@ impl OwnedGroups {
         (index < self.count).then_some(index as usize)
     }
 
-    /// That state read back as `key` in `group` is where it belongs, and is ours.
-    pub(super) fn check_restored(self, group: u32, key: &Key) -> Result<usize, StateError> {
-        let index = self
-            .index_of(group)
-            .ok_or(StateError::GroupNotOwned { group })?;
-        if key_group(key, self.max_parallelism) != group {
-            return Err(StateError::Malformed {
-                reason: "a key is not in its key group; was the max parallelism changed?",
-            });
+    /// Where `key`, read back from a checkpoint as being in `group`, belongs.
+    pub(super) fn locate_restored(self, group: u32, key: &Key) -> Result<Located, StateError> {
+        if self.index_of(group).is_none() {
+            return Err(StateError::GroupNotOwned { group });
         }
-        Ok(index)
+        match self.locate(key) {
+            Ok(at) if at.group == group => Ok(at),
+            _ => Err(StateError::Malformed {
+                reason: "a key is not in its key group; was the max parallelism changed?",
+            }),
+        }
     }
 }

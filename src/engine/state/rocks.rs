@@ -56,7 +56,7 @@ impl RocksDbBackend {
         let mut backend = Self::start(folder, owned, false)?;
         let mut size_bytes = 0;
         backend.for_each(|group, key, _| {
-            owned.check_restored(group, &key)?;
+            owned.locate_restored(group, &key)?;
             size_bytes += entry_bytes(&key);
             Ok(())
         })?;
@@ -65,10 +65,8 @@ impl RocksDbBackend {
     }
 
     fn start(folder: OwnedFolder, owned: OwnedGroups, create: bool) -> Result<Self, StateError> {
-        let mut options = options();
-        // Of a restore: files without their CURRENT are an error, not an empty database.
-        options.create_if_missing(create);
-        let db = DB::open(&options, folder.path())
+        let db = options(create)
+            .and_then(|options| DB::open(&options, folder.path()))
             .map_err(|source| failed("open its database", folder.path(), source))?;
         let mut write = WriteOptions::default();
         write.disable_wal(true);
@@ -87,9 +85,9 @@ impl RocksDbBackend {
     /// # Errors
     /// The sum would not be exact, the key is another subtask's, or RocksDB cannot read or write.
     pub fn add(&mut self, key: &Key, value: Decimal) -> Result<Decimal, StateError> {
-        let (group, _) = self.owned.locate(key)?;
+        let at = self.owned.locate(key)?;
         self.encoded.clear();
-        self.encoded.extend_from_slice(&prefix(group));
+        self.encoded.extend_from_slice(&prefix(at.group));
         put_key(&mut self.encoded, key);
 
         let known = self
@@ -99,11 +97,7 @@ impl RocksDbBackend {
             .map(|stored| read_value(&stored))
             .transpose()?;
         let old = known.unwrap_or(Decimal::ZERO);
-        let sum = add_exactly(old, value).ok_or_else(|| StateError::Inexact {
-            key: key.clone(),
-            sum: old,
-            value,
-        })?;
+        let sum = add_exactly(old, value).ok_or_else(|| StateError::inexact(key, old, value))?;
         self.db
             .put_opt(&self.encoded, sum.serialize(), &self.write)
             .map_err(|source| self.failed("write", source))?;
@@ -220,8 +214,12 @@ impl RocksDbSnapshot {
 }
 
 /// Many small databases that open fast and start no work by themselves. Everything not set here is RocksDB's default.
-fn options() -> Options {
-    let mut options = Options::default();
+///
+/// With `create` false, files without their `CURRENT` are an error and not an empty database.
+fn options(create: bool) -> Result<Options, rocksdb::Error> {
+    // An identity is for humans with many databases; its file costs two of ten waits for the disk. No setter exists.
+    let mut options = Options::default().get_options_from_string("write_identity_file=false")?;
+    options.create_if_missing(create);
     options.set_compression_type(DBCompressionType::None);
     options.set_write_buffer_size(4 << 20);
     options.set_max_background_jobs(2);
@@ -235,7 +233,7 @@ fn options() -> Options {
     let mut tables = BlockBasedOptions::default();
     tables.set_block_cache(&Cache::new_lru_cache(8 << 20));
     options.set_block_based_table_factory(&tables);
-    options
+    Ok(options)
 }
 
 fn prefix(group: u32) -> [u8; 2] {

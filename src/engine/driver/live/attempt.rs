@@ -129,7 +129,6 @@ fn wire_of<'a>(
         if let Some(sender) = ends[channel.index()].0.take() {
             outlet_of[(channel.0 - first_channel) as usize] = outlets.len();
             outlets.push(Outlet {
-                channel,
                 sender,
                 buffer: Vec::with_capacity(options.buffer_records),
             });

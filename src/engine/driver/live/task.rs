@@ -50,7 +50,7 @@ enum Next {
     Cut,
 }
 
-impl<'a> LiveTask<'a> {
+impl LiveTask<'_> {
     /// Run until released (then with the state), killed, or cut off.
     pub fn live<'scope>(mut self, scope: &'scope Scope<'scope, '_>) -> FinalState {
         let started = Instant::now();
@@ -64,12 +64,11 @@ impl<'a> LiveTask<'a> {
                 return self.wait_for_the_end();
             }
             let result = match self.next(started, emitted_here) {
-                Next::Control(Control::Die) => return None,
+                Next::Control(Control::Die) | Next::Cut => return None,
                 Next::Control(Control::Release) => return self.state(),
                 Next::Control(control) => self.obey(control),
                 Next::Buffer(input, buffer) => self.take(input, buffer),
                 Next::Nothing => self.emit(started, &mut emitted_here),
-                Next::Cut => return None,
             };
             if let Err(failure) = result {
                 self.wire.report(Report::Failed(failure.to_string()));
@@ -129,12 +128,11 @@ impl<'a> LiveTask<'a> {
             return ready.recv(&self.control).map_or(Next::Cut, Next::Control);
         }
         let input = inputs[index - 1];
-        match ready.recv(&self.inlets[input].receiver) {
-            Ok(buffer) => Next::Buffer(input, buffer),
-            Err(_) => {
-                self.inlets[input].is_dead = true;
-                self.next(started, emitted)
-            }
+        if let Ok(buffer) = ready.recv(&self.inlets[input].receiver) {
+            Next::Buffer(input, buffer)
+        } else {
+            self.inlets[input].is_dead = true;
+            self.next(started, emitted)
         }
     }
 

@@ -79,7 +79,6 @@ impl Meter {
 
 /// One outgoing channel with the buffer that is being filled.
 pub struct Outlet {
-    pub channel: ChannelId,
     pub sender: Sender<Buffer>,
     pub buffer: Vec<Record>,
 }

@@ -96,7 +96,10 @@ impl Stepper {
     /// Whether every outgoing channel has room for one more record.
     fn has_credit(&self, task: &Task) -> bool {
         let capacity = self.job.config.channel_capacity as usize;
-        let mut outputs = task.subtask.iter().flat_map(|subtask| subtask.outputs());
+        let mut outputs = task
+            .subtask
+            .iter()
+            .flat_map(crate::engine::subtask::Subtask::outputs);
         outputs.all(|channel| self.net.channels[channel.index()].records < capacity)
     }
 

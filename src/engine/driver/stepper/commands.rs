@@ -31,14 +31,32 @@ impl Stepper {
     }
 
     fn obey_command(&mut self, command: &Command, by: CommandOrigin) {
-        let result = if self.status.is_terminal() {
-            Err("The job has ended. Start a new run.".to_owned())
-        } else {
-            match command {
-                Command::Checkpoint => self.accept(command, by, Self::request_checkpoint),
-                Command::Crash { uid, subtask } => self.crash(command, by, (uid, *subtask)),
-                Command::Restore { checkpoint } => self.restore(command, by, *checkpoint),
-                Command::Stop => self.accept(command, by, Self::stop),
+        let accepted = EventKind::CommandAccepted {
+            command: command.clone(),
+            by,
+        };
+        let result = match command {
+            _ if self.status.is_terminal() => Err("The job has ended. Start a new run.".to_owned()),
+            Command::Checkpoint => {
+                self.net.record(accepted);
+                self.request_checkpoint();
+                Ok(())
+            }
+            Command::Crash { uid, subtask } => self.find_running(uid, *subtask).map(|id| {
+                self.net.record(accepted);
+                self.fail(
+                    Some(id),
+                    &format!("{} crashed.", self.plan.subtask_name(id)),
+                );
+            }),
+            Command::Restore { checkpoint } => self.load(*checkpoint).map(|(from, prepared)| {
+                self.net.record(accepted);
+                self.begin_restore(from, prepared);
+            }),
+            Command::Stop => {
+                self.net.record(accepted);
+                self.stop();
+                Ok(())
             }
         };
         if let Err(reason) = result {
@@ -48,20 +66,6 @@ impl Stepper {
                 reason,
             });
         }
-    }
-
-    fn accept(
-        &mut self,
-        command: &Command,
-        by: CommandOrigin,
-        act: impl FnOnce(&mut Self),
-    ) -> Result<(), String> {
-        self.net.record(EventKind::CommandAccepted {
-            command: command.clone(),
-            by,
-        });
-        act(self);
-        Ok(())
     }
 
     fn request_checkpoint(&mut self) {
@@ -77,12 +81,8 @@ impl Stepper {
         self.set_status(JobStatus::Canceled);
     }
 
-    fn crash(
-        &mut self,
-        command: &Command,
-        by: CommandOrigin,
-        (uid, index): (&Uid, u32),
-    ) -> Result<(), String> {
+    /// The subtask that is to crash, if it can.
+    fn find_running(&self, uid: &Uid, index: u32) -> Result<SubtaskId, String> {
         let place = self.plan.subtasks_of(uid).get(index as usize).copied();
         let id = place.ok_or_else(|| format!("This job has no subtask {} of {uid}.", index + 1))?;
         let name = self.plan.subtask_name(id);
@@ -93,9 +93,9 @@ impl Stepper {
             SubtaskStatus::Failed | SubtaskStatus::Canceled => {
                 Err(format!("{name} is not running. Restore the job first."))
             }
-            _ => self.accept(command, by, |stepper| {
-                stepper.fail(Some(id), &format!("{name} crashed."));
-            }),
+            SubtaskStatus::Initializing | SubtaskStatus::Running | SubtaskStatus::EndOfData => {
+                Ok(id)
+            }
         }
     }
 
@@ -117,9 +117,10 @@ impl Stepper {
         self.obey();
         for index in 0..self.tasks.len() {
             let id = self.plan.subtasks[index].id;
-            let status = match Some(id) == failed {
-                true => SubtaskStatus::Failed,
-                false => SubtaskStatus::Canceled,
+            let status = if Some(id) == failed {
+                SubtaskStatus::Failed
+            } else {
+                SubtaskStatus::Canceled
             };
             self.tasks[index].subtask = None;
             if self.tasks[index].status != SubtaskStatus::Finished {
@@ -134,16 +135,6 @@ impl Stepper {
         self.restart_at_us = None;
         let command = Command::Restore { checkpoint: None };
         self.obey_command(&command, CommandOrigin::Job);
-    }
-
-    fn restore(
-        &mut self,
-        command: &Command,
-        by: CommandOrigin,
-        wanted: Option<CheckpointId>,
-    ) -> Result<(), String> {
-        let (from, prepared) = self.load(wanted)?;
-        self.accept(command, by, |stepper| stepper.begin_restore(from, prepared))
     }
 
     /// Read the checkpoint to return to: the wanted one, else the latest.

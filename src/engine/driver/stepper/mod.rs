@@ -14,7 +14,7 @@ mod rng;
 use std::sync::Arc;
 
 use crate::engine::coordinator::CheckpointCoordinator;
-use crate::engine::event::{EventKind, JobStatus, SubtaskStatus, TraceEvent};
+use crate::engine::event::{EventKind, JobStatus, Outcome, SubtaskStatus, TraceEvent};
 use crate::engine::operator::Operator;
 use crate::engine::plan::ExecutionGraph;
 use crate::engine::subtask::{Subtask, TaskFailure};
@@ -299,7 +299,6 @@ impl Stepper {
         let Some((_, message)) = self.net.to_task[id.index()].pop_front() else {
             return;
         };
-        use crate::engine::event::Outcome;
         let (checkpoint, outcome) = match &message {
             ToTask::Trigger(barrier) => {
                 let barrier = *barrier;

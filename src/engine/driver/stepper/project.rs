@@ -26,10 +26,11 @@ impl Stepper {
     /// Read the state machines, channels and the coordinator.
     #[must_use]
     pub fn project(&self) -> Projection {
-        let operators = self
-            .tasks
-            .iter()
-            .map(|task| task.subtask.as_ref().map(|s| s.operator()));
+        let operators = self.tasks.iter().map(|task| {
+            task.subtask
+                .as_ref()
+                .map(crate::engine::subtask::Subtask::operator)
+        });
         let offset = |operator: Option<&Operator>| match operator {
             Some(Operator::Source(source)) => Some(source.offset()),
             _ => None,

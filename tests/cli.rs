@@ -1,0 +1,271 @@
+//! The command line as a shell sees it: output, errors, exit codes.
+
+#![allow(clippy::unwrap_used, reason = "a test may end where it stands")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+fn lockgate(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lockgate"))
+        .args(args)
+        .output()
+        .unwrap()
+}
+
+fn sample(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("samples")
+        .join(name);
+    path.to_str().unwrap().to_owned()
+}
+
+fn report(args: &[&str]) -> Value {
+    let output = lockgate(&[args, &["--report", "json"]].concat());
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn file(dir: &Path, name: &str, text: &str) -> PathBuf {
+    let path = dir.join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+#[test]
+fn run_reports_odd_even_on_both_backends() {
+    for backend in ["heap", "rocksdb"] {
+        let report = report(&["run", &sample("odd-even.ron"), "--backend", backend]);
+        assert_eq!(report["time"], "modelled");
+        assert_eq!(report["backend"], backend);
+        assert_eq!(report["status"], "finished");
+        let first = &report["checkpoints"][0];
+        assert_eq!(
+            (&first["id"], &first["status"]),
+            (&Value::from(1), &Value::from("completed"))
+        );
+        assert_eq!(first["sources"][0]["offset"], 5);
+        let rows = |state: &Value| -> Vec<(String, String)> {
+            let rows = state[0]["rows"].as_array().unwrap().iter();
+            let text = |row: &Value, field: &str| row[field].as_str().unwrap().to_owned();
+            rows.map(|row| (text(row, "key"), text(row, "value")))
+                .collect()
+        };
+        let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        assert_eq!(rows(&first["state"]), [pair("even", "6"), pair("odd", "9")]);
+        assert_eq!(
+            rows(&report["state"]),
+            [pair("even", "30"), pair("odd", "25")]
+        );
+        let state = &report["ledger"]["state"];
+        assert_eq!(
+            (&state["zero"], &state["once"], &state["more"]),
+            (&0.into(), &10.into(), &0.into())
+        );
+        assert_eq!(report["restarts"][0]["from"], 1);
+        assert_eq!(report["never_fired"].as_array().unwrap().len(), 0);
+    }
+}
+
+/// The hash can be checked with any other program.
+#[test]
+fn the_trace_hash_is_that_of_the_trace_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("trace.jsonl");
+    let report = report(&[
+        "run",
+        &sample("two-sources.ron"),
+        "--trace",
+        trace.to_str().unwrap(),
+    ]);
+    let bytes = std::fs::read(&trace).unwrap();
+    assert_eq!(
+        report["trace_sha256"],
+        format!("{:x}", Sha256::digest(&bytes))
+    );
+    let lines = bytes
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty());
+    let lines: Vec<Value> = lines
+        .map(|line| serde_json::from_slice(line).unwrap())
+        .collect();
+    assert_eq!(report["events"], lines.len());
+}
+
+#[test]
+fn the_seed_decides_and_repeats() {
+    let hash = |seed: &str| {
+        report(&["run", &sample("two-sources.ron"), "--seed", seed])["trace_sha256"].clone()
+    };
+    assert_eq!(hash("5"), hash("5"));
+    assert_ne!(
+        hash("5"),
+        hash("6"),
+        "a job with ties must depend on the seed"
+    );
+}
+
+#[test]
+fn until_stops_the_clock() {
+    let report = report(&["run", &sample("two-sources.ron"), "--until-ms", "700"]);
+    assert_eq!(report["status"], "running");
+    assert_eq!(report["ended_us"], 700_000);
+}
+
+#[test]
+fn a_live_run_measures_and_comes_to_the_same_sums() {
+    let report = report(&["run", &sample("odd-even.ron"), "--live"]);
+    assert_eq!(report["time"], "measured");
+    assert_eq!(
+        report["ledger"],
+        Value::Null,
+        "a live run does not trace records"
+    );
+    let rows = report["state"][0]["rows"].as_array().unwrap();
+    let value = |key: &str| rows.iter().find(|row| row["key"] == key).unwrap()["value"].clone();
+    assert_eq!((value("even"), value("odd")), ("30".into(), "25".into()));
+}
+
+#[test]
+fn check_is_silent_about_good_files() {
+    for name in ["odd-even.ron", "two-sources.ron", "weather.ron"] {
+        let output = lockgate(&["check", &sample(name)]);
+        assert_eq!(output.status.code(), Some(0));
+        assert_eq!((output.stdout.len(), output.stderr.len()), (0, 0));
+    }
+}
+
+#[test]
+fn check_and_run_say_where_a_bad_file_is_wrong() {
+    let dir = tempfile::tempdir().unwrap();
+    let bad = file(
+        dir.path(),
+        "bad.ron",
+        "(\n  version: 1,\n  operators: [\n    oops\n",
+    );
+    for verb in ["check", "run"] {
+        let output = lockgate(&[verb, bad.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(output.stdout.len(), 0);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(error.contains("bad.ron:4:"), "{error}");
+    }
+    let output = lockgate(&["check", dir.path().join("absent.ron").to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn wrong_usage_has_its_own_code() {
+    for args in [&["run"][..], &["run", "a.ron", "--seed", "x"], &["--frob"]] {
+        let output = lockgate(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(
+            String::from_utf8(output.stderr)
+                .unwrap()
+                .contains("lockgate --help")
+        );
+    }
+    assert_eq!(lockgate(&["--help"]).status.code(), Some(0));
+    assert_eq!(lockgate(&["--version"]).status.code(), Some(0));
+}
+
+const CRASH: &str = r#"(
+    version: 1,
+    operators: [
+        (uid: "n", kind: SequenceSource(rate_per_s: 10, end: END), at: (0, 0)),
+        (uid: "s", kind: KeyedSum(key: Modulo(2, [])), at: (300, 0)),
+        (uid: "o", kind: Sink, at: (600, 0)),
+    ],
+    edges: [("n", "s", Hash), ("s", "o", Forward)],
+    script: [(Processed("s", 0, 3), Crash("s", 0))],
+)"#;
+
+#[test]
+fn a_job_that_stays_down_has_its_own_code() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = file(dir.path(), "crash.ron", &CRASH.replace("END", "8"));
+    let output = lockgate(&["run", path.to_str().unwrap()]);
+    assert_eq!(
+        output.status.code(),
+        Some(3),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("down: s 1/1 crashed."), "{text}");
+}
+
+#[test]
+fn a_job_that_would_never_end_is_not_begun() {
+    let dir = tempfile::tempdir().unwrap();
+    let endless = CRASH.replace(", end: END", "");
+    let path = file(dir.path(), "endless.ron", &endless);
+    let output = lockgate(&["run", path.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(4));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("--until-ms"), "{error}");
+}
+
+/// Breaks if working state is left behind: by a run that ends, or for good by one that is killed.
+#[test]
+fn temporary_folders_go_away() {
+    let dir = tempfile::tempdir().unwrap();
+    let count = || std::fs::read_dir(dir.path()).unwrap().count();
+    let endless = file(
+        dir.path(),
+        "endless.ron",
+        &CRASH
+            .replace("end: END", "end: 100000000")
+            .replace("Crash(\"s\", 0)", "Checkpoint"),
+    );
+    let run = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lockgate"));
+        command
+            .args(args)
+            .env("TMPDIR", dir.path())
+            .stdout(std::process::Stdio::null());
+        command
+    };
+    let mut child = run(&["run", endless.to_str().unwrap(), "--backend", "rocksdb"])
+        .spawn()
+        .unwrap();
+    let works = || {
+        let entries = std::fs::read_dir(dir.path()).unwrap();
+        let mut folders = entries
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.is_dir());
+        folders.any(|folder| std::fs::read_dir(folder).is_ok_and(|inside| inside.count() > 2))
+    };
+    while !works() {
+        assert!(
+            child.try_wait().unwrap().is_none(),
+            "it ended too early to be killed"
+        );
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(
+        count(),
+        2,
+        "the job file, and what a killed process cannot clean up"
+    );
+    assert!(
+        run(&["run", &sample("odd-even.ron"), "--backend", "rocksdb"])
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert_eq!(
+        count(),
+        1,
+        "the next run has swept it, and left nothing itself"
+    );
+}

@@ -1,0 +1,22 @@
+//! The engine's stories and laws. Each law names the mechanism whose failure it would show.
+
+#![allow(clippy::unwrap_used, reason = "a test may end where it stands")]
+
+#[path = "engine/alignment.rs"]
+mod alignment;
+#[path = "engine/crashes.rs"]
+mod crashes;
+#[path = "engine/cut.rs"]
+mod cut;
+#[path = "engine/drivers.rs"]
+mod drivers;
+#[path = "engine/end_of_data.rs"]
+mod end_of_data;
+#[path = "engine/fold.rs"]
+mod fold;
+#[path = "engine/rig.rs"]
+mod rig;
+#[path = "engine/samples.rs"]
+mod samples;
+#[path = "engine/storage_faults.rs"]
+mod storage_faults;

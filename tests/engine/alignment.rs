@@ -1,0 +1,159 @@
+//! What happens at a gate while barriers arrive.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use lockgate::engine::event::EventKind;
+use lockgate::model::{ChannelId, CheckpointId, Origin, StreamElement, StreamEvent};
+use lockgate::project;
+use lockgate::recording::view::CheckpointStatus;
+use lockgate::recording::{Recording, View};
+
+use crate::rig::{Rig, Source, sum_job};
+
+fn two_sources() -> Rig {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("samples/two-sources.ron");
+    Rig::new(&project::check(&path).unwrap())
+}
+
+/// Breaks if a blocked input is polled, if blocking stops the other inputs too, or if records are held anywhere but in
+/// the channel.
+#[test]
+fn records_queue_behind_a_barrier_while_the_other_input_goes_on() {
+    let mut rig = two_sources();
+    let mut longest = 0;
+    let mut others_went_on = 0;
+    while rig.step() {
+        let view = rig.view();
+        for (index, channel) in view.channels.iter().enumerate() {
+            if channel.blocked.is_none() {
+                continue;
+            }
+            longest = longest.max(arrived_records(view, index));
+            let blocked = &rig.recording.plan.channels[index];
+            let taken = taken_in_last_step(&rig.recording);
+            let of_same_task = |id: &ChannelId| rig.recording.plan.channel(*id).to == blocked.to;
+            assert!(!taken.contains(&blocked.id), "a blocked input was polled");
+            others_went_on += taken.iter().filter(|id| of_same_task(id)).count();
+        }
+    }
+    assert!(
+        longest >= 3,
+        "only {longest} records ever waited behind a barrier"
+    );
+    assert!(others_went_on >= 3, "the other input stood still");
+    checkpoint_holds_the_records_before_its_barriers(&rig);
+}
+
+/// Records of `channel` that have arrived and could be taken, were it not shut.
+fn arrived_records(view: &View, channel: usize) -> usize {
+    let queue = view.channels[channel].queue.iter();
+    let arrived = queue.filter(|item| item.ready_us <= view.at_us);
+    arrived
+        .filter(|item| matches!(item.element, StreamElement::Record(_)))
+        .count()
+}
+
+fn taken_in_last_step(recording: &Recording) -> Vec<ChannelId> {
+    let last = recording.events().last().map_or(0, |event| event.step);
+    let step = recording
+        .events()
+        .iter()
+        .rev()
+        .take_while(|event| event.step == last);
+    let blocked_in_this_step = |channel| {
+        let mut events = recording
+            .events()
+            .iter()
+            .rev()
+            .take_while(|event| event.step == last);
+        events.any(|event| matches!(event.kind, EventKind::InputBlocked { channel: c, .. } if c == channel))
+    };
+    let taken = step.filter_map(|event| match event.kind {
+        EventKind::Taken { channel } => Some(channel),
+        _ => None,
+    });
+    taken
+        .filter(|channel| !blocked_in_this_step(*channel))
+        .collect()
+}
+
+fn checkpoint_holds_the_records_before_its_barriers(rig: &Rig) {
+    let sent = records_before_barriers(&rig.recording);
+    for checkpoint in rig.view().checkpoints.values() {
+        if checkpoint.status != CheckpointStatus::Completed || !checkpoint.finished.is_empty() {
+            continue;
+        }
+        for id in rig.subtasks("sum") {
+            let counted: BTreeSet<Origin> = rig
+                .recording
+                .origins(checkpoint.subtasks[&id].counted)
+                .collect();
+            let inputs = rig.recording.plan.subtask(id).inputs.iter();
+            let before: BTreeSet<Origin> = inputs
+                .flat_map(|input| sent[&(checkpoint.id, *input)].iter().copied())
+                .collect();
+            assert_eq!(counted, before, "checkpoint {}", checkpoint.id);
+        }
+    }
+}
+
+/// What was sent on each channel before each barrier, read off the log: the oracle for the cut.
+fn records_before_barriers(
+    recording: &Recording,
+) -> BTreeMap<(CheckpointId, ChannelId), BTreeSet<Origin>> {
+    let mut so_far: BTreeMap<ChannelId, BTreeSet<Origin>> = BTreeMap::new();
+    let mut before = BTreeMap::new();
+    for event in recording.events() {
+        if let EventKind::Sent {
+            channel, element, ..
+        } = &event.kind
+        {
+            let records = so_far.entry(*channel).or_default();
+            match element {
+                StreamElement::Record(record) => {
+                    records.insert(record.origin);
+                }
+                StreamElement::Event(StreamEvent::Barrier(barrier)) => {
+                    before.insert((barrier.id, *channel), records.clone());
+                }
+                StreamElement::Event(_) => {}
+            }
+        }
+    }
+    before
+}
+
+/// Breaks if barriers of one channel overtake each other or come twice.
+#[test]
+fn barriers_of_one_channel_have_increasing_numbers() {
+    let mut job = sum_job(&[Source::new(50, 60), Source::new(20, 24)], 3, 2);
+    job.config.checkpointing.max_concurrent = 3;
+    let mut rig = Rig::new(&job);
+    let mut steps = 0;
+    while rig.step() {
+        steps += 1;
+        if steps % 50 == 0 {
+            rig.checkpoint();
+        }
+    }
+    let mut newest: BTreeMap<ChannelId, CheckpointId> = BTreeMap::new();
+    let mut barriers = 0;
+    for event in rig.recording.events() {
+        if let EventKind::Sent {
+            channel,
+            element: StreamElement::Event(StreamEvent::Barrier(barrier)),
+            ..
+        } = &event.kind
+        {
+            let before = newest.insert(*channel, barrier.id);
+            assert!(
+                before < Some(barrier.id),
+                "{before:?} then {} on {channel}",
+                barrier.id
+            );
+            barriers += 1;
+        }
+    }
+    assert!(barriers > 20, "the test has seen only {barriers} barriers");
+}

@@ -1,0 +1,179 @@
+//! Law: the log is complete. What the window folds from it is what the engine itself holds, and every way of getting
+//! to a position gives the same view.
+
+use std::collections::BTreeMap;
+
+use lockgate::engine::driver::stepper::Projection;
+use lockgate::engine::event::SubtaskStatus;
+use lockgate::model::{Decimal, Key, StreamElement};
+use lockgate::recording::view::CheckpointStatus;
+use lockgate::recording::{Recording, View};
+use proptest::prelude::*;
+
+use crate::rig::{Rig, Source, sum_job};
+
+/// The view, in the engine's own terms.
+fn project(view: &View, recording: &Recording, engine: &Projection) -> Projection {
+    let rows = |index: usize| -> BTreeMap<Key, Decimal> {
+        let rows = &view.subtasks[index].rows;
+        rows.iter()
+            .map(|(key, row)| (key.clone(), row.value))
+            .collect()
+    };
+    let queue = |index: usize| -> Vec<(StreamElement, u64)> {
+        let queue = view.channels[index].queue.iter();
+        queue
+            .map(|item| (item.element.clone(), item.ready_us))
+            .collect()
+    };
+    let is_pending = |status| status == CheckpointStatus::Pending;
+    let pending = view
+        .checkpoints
+        .values()
+        .filter(|checkpoint| is_pending(checkpoint.status));
+    let subtasks = 0..recording.plan.subtasks.len();
+    Projection {
+        job: view.job.clone(),
+        statuses: view.subtasks.iter().map(|subtask| subtask.status).collect(),
+        // Where the engine holds nothing (the subtask is down), there is nothing to compare.
+        offsets: subtasks
+            .clone()
+            .map(|i| engine.offsets[i].map(|_| view.subtasks[i].offset))
+            .collect(),
+        rows: subtasks
+            .map(|i| engine.rows[i].as_ref().map(|_| rows(i)))
+            .collect(),
+        channels: (0..view.channels.len()).map(queue).collect(),
+        blocked: view
+            .channels
+            .iter()
+            .map(|c| c.blocked.map(|(id, _)| id))
+            .collect(),
+        pending: pending.map(|checkpoint| checkpoint.id).collect(),
+        retained: view.store.clone(),
+    }
+}
+
+fn assert_fold_is_the_engine(rig: &Rig) {
+    let engine = rig.stepper.project();
+    let folded = project(rig.view(), &rig.recording, &engine);
+    assert_eq!(folded, engine, "after event {}", rig.view().position);
+}
+
+/// What a person might do.
+#[derive(Clone, Copy, Debug)]
+enum Deed {
+    Checkpoint,
+    Crash(u32),
+    Restore,
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    prop_oneof![
+        3 => Just(Deed::Checkpoint),
+        1 => (0_u32..2).prop_map(Deed::Crash),
+        2 => Just(Deed::Restore),
+    ]
+}
+
+fn play(deeds: &[(usize, Deed)], seed: u64) -> Rig {
+    let mut job = sum_job(&[Source::new(60, 40), Source::new(25, 16)], 3, 2);
+    job.config.seed = seed;
+    job.config.checkpointing.retained = 2;
+    let mut rig = Rig::new(&job);
+    for (steps, deed) in deeds {
+        for _ in 0..*steps {
+            rig.step();
+            assert_fold_is_the_engine(&rig);
+        }
+        match deed {
+            Deed::Checkpoint => rig.checkpoint(),
+            Deed::Crash(subtask) => rig.crash("sum", *subtask),
+            Deed::Restore => rig.restore(),
+        }
+        assert_fold_is_the_engine(&rig);
+    }
+    for _ in 0..300 {
+        rig.step();
+        assert_fold_is_the_engine(&rig);
+    }
+    rig
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// Breaks if the engine changes anything without an event, or the fold forgets one.
+    #[test]
+    fn the_fold_of_the_log_is_the_engines_own_state(
+        deeds in prop::collection::vec((0_usize..80, deed()), 0..12),
+        seed in any::<u64>(),
+    ) {
+        play(&deeds, seed);
+    }
+
+    /// Breaks if a keyframe is wrong, or if applying an event looks at anything but the view.
+    #[test]
+    fn seeking_is_folding(
+        deeds in prop::collection::vec((0_usize..80, deed()), 0..8),
+        positions in prop::collection::vec(any::<prop::sample::Index>(), 20),
+    ) {
+        let recording = play(&deeds, 7).recording;
+        let mut views = vec![View::new(&recording.plan, recording.job.script.len())];
+        for event in recording.events() {
+            let mut next = views[views.len() - 1].clone();
+            next.apply(&recording.plan, event);
+            views.push(next);
+        }
+        for position in positions {
+            let position = position.index(views.len());
+            prop_assert!(recording.seek(position) == views[position], "position {}", position);
+        }
+    }
+
+    /// Breaks if anything but job, seed and commands decides what happens (a hash order, a clock).
+    #[test]
+    fn the_same_seed_and_deeds_give_the_same_events(
+        deeds in prop::collection::vec((0_usize..80, deed()), 0..8),
+        seed in any::<u64>(),
+    ) {
+        let (one, other) = (play(&deeds, seed), play(&deeds, seed));
+        prop_assert!(one.recording.events() == other.recording.events());
+    }
+}
+
+#[test]
+fn stepping_back_goes_to_just_before_the_step() {
+    let rig = play(
+        &[
+            (120, Deed::Checkpoint),
+            (60, Deed::Crash(0)),
+            (0, Deed::Restore),
+        ],
+        1,
+    );
+    let recording = &rig.recording;
+    let mut position = recording.events().len();
+    let mut steps_back = 0;
+    while position > 0 {
+        let before = recording.before_step(position);
+        assert!(before < position);
+        assert_eq!(
+            recording.after_step(before),
+            position,
+            "forward again is where it was"
+        );
+        position = before;
+        steps_back += 1;
+    }
+    let first = recording.events()[0].step;
+    let last = recording.events().last().unwrap().step;
+    assert!(steps_back <= last - first + 1);
+    assert!(
+        recording
+            .seek(0)
+            .subtasks
+            .iter()
+            .all(|s| s.status == SubtaskStatus::Initializing)
+    );
+}
