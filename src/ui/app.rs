@@ -243,6 +243,7 @@ impl LockgateApp {
                     selection: &self.selection,
                     is_armed: self.view.is_armed,
                     reduced_motion: self.view.reduced_motion,
+                    is_playing: session.run.is_playing(),
                 };
                 self.run_canvas.ui(ui, view, commands);
             });

@@ -239,13 +239,13 @@ mod tests {
             uid: Uid::new("sum"),
             subtask: 0,
         };
-        job.script.push(ScriptEntry {
+        job.script = vec![ScriptEntry {
             when: When::Emitted {
                 uid: Uid::new("numbers"),
                 records: 3,
             },
             command: crash,
-        });
+        }];
         let mut vertex = job.vertex(&Uid::new("sum")).unwrap().clone();
         vertex.uid = Uid::new("totals");
         set_vertex(&mut job, &Uid::new("sum"), vertex);
@@ -265,7 +265,7 @@ mod tests {
         let mut job = samples::odd_even();
         let before = job.clone();
         let mut vertex = job.vertex(&Uid::new("sum")).unwrap().clone();
-        vertex.uid = Uid::new("sink");
+        vertex.uid = Uid::new("out");
         set_vertex(&mut job, &Uid::new("sum"), vertex);
         assert_eq!(job, before);
     }

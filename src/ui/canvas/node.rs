@@ -7,6 +7,7 @@ use egui::{
 use crate::model::{KeyExpr, OperatorSpec, Vertex};
 
 use super::super::command::VertexKind;
+use super::super::figures::rate;
 use super::super::paint::{framed, text_in};
 use super::super::theme::{Theme, medium, regular, semibold};
 use super::card::source_line;
@@ -70,7 +71,7 @@ pub fn paint_node(
     };
     title(painter, theme, vertex, line(21.0), zoom);
     let lines = [
-        (44.0, vertex.operator.kind_name().to_owned(), theme.dim),
+        (44.0, kind_line(&vertex.operator), theme.dim),
         (68.0, what_it_does(&vertex.operator), theme.text_soft),
         (92.0, subtasks_line(vertex), theme.dim),
     ];
@@ -106,6 +107,13 @@ fn title(painter: &Painter, theme: &Theme, vertex: &Vertex, slot: Rect, zoom: f3
             semibold(size),
             theme.text,
         );
+    }
+}
+
+fn kind_line(operator: &OperatorSpec) -> String {
+    match operator {
+        OperatorSpec::Source(spec) => format!("source · {}", rate(spec.rate_per_s)),
+        other => other.kind_name().to_owned(),
     }
 }
 
