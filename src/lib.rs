@@ -6,3 +6,4 @@ pub mod model;
 pub mod project;
 pub mod recording;
 pub mod run;
+pub mod ui;

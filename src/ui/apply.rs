@@ -1,0 +1,410 @@
+//! Carries out commands. The only place where the window changes anything.
+
+use std::path::{Path, PathBuf};
+
+use crate::model::{BackendKind, CheckpointId, Command, JobGraph, SubtaskId};
+use crate::run::RunAction;
+
+use super::app::LockgateApp;
+use super::canvas::camera::Camera;
+use super::command::{Dialog, Selection, UiCommand};
+use super::document::{Document, EditSite};
+use super::files::{self, Answer, PendingDialog, Purpose};
+use super::session::Session;
+use super::{edits, samples};
+
+impl LockgateApp {
+    pub(super) fn apply(&mut self, ctx: &egui::Context, command: UiCommand) {
+        let now_s = ctx.input(|input| input.time);
+        match command {
+            UiCommand::New
+            | UiCommand::OpenDialog
+            | UiCommand::OpenByPath
+            | UiCommand::OpenFile(_)
+            | UiCommand::OpenSample(_)
+            | UiCommand::Quit => self.replace_job(ctx, command),
+            UiCommand::Save => self.save(ctx),
+            UiCommand::SaveAs => self.ask_for_file(ctx, Purpose::Save),
+            UiCommand::SaveByPath => self.ask_for_path(Purpose::Save),
+            UiCommand::SaveFile(path) => self.save_to(ctx, &path),
+            UiCommand::Discard => self.discard(ctx),
+            UiCommand::Undo | UiCommand::Redo | UiCommand::DeleteSelected if self.is_running() => {}
+            UiCommand::Undo => self.document.undo(),
+            UiCommand::Redo => self.document.redo(),
+            UiCommand::AddVertex { .. }
+            | UiCommand::MoveVertex { .. }
+            | UiCommand::Connect { .. }
+            | UiCommand::SetVertex { .. }
+            | UiCommand::SetPartitioning { .. }
+            | UiCommand::SetConfig(_)
+            | UiCommand::SetJobText { .. }
+            | UiCommand::Delete(_)
+            | UiCommand::DeleteSelected => self.edit(now_s, command),
+            UiCommand::StartRun => self.start_run(ctx),
+            UiCommand::LeaveRun => self.leave_run(),
+            UiCommand::Act(action) => self.act(action),
+            UiCommand::TogglePlay => self.toggle_play(),
+            UiCommand::ArmCrash => self.arm_crash(),
+            UiCommand::Crash(id) => self.crash(id),
+            UiCommand::ChooseBackend(backend) => self.choose_backend(now_s, backend),
+            UiCommand::RestartOn { backend, from } => self.restart_on(backend, from),
+            UiCommand::Cancel => self.cancel(),
+            _ => self.apply_to_view(command),
+        }
+    }
+
+    /// What changes only how things are shown.
+    fn apply_to_view(&mut self, command: UiCommand) {
+        match command {
+            UiCommand::Select(selection) => self.selection = selection,
+            UiCommand::SetTheme(choice) => self.view.theme = choice,
+            UiCommand::SetReducedMotion(on) => self.view.reduced_motion = on,
+            UiCommand::ShowTab(tab) => self.view.tab = tab,
+            UiCommand::ToggleInspector => self.view.inspector = !self.view.inspector,
+            UiCommand::ToggleTimeline => self.view.timeline = !self.view.timeline,
+            UiCommand::Show(dialog) => self.dialog = Some(dialog),
+            UiCommand::Fit => self.camera().request_fit(),
+            UiCommand::ZoomBy(factor) => {
+                let area = if self.is_running() {
+                    self.run_canvas.area
+                } else {
+                    self.edit_canvas.area
+                };
+                self.camera()
+                    .zoom_by(factor, area.unwrap_or(egui::Rect::ZERO));
+            }
+            other => debug_assert!(false, "{other:?} is carried out elsewhere"),
+        }
+    }
+
+    fn camera(&mut self) -> &mut Camera {
+        if self.is_running() {
+            &mut self.run_canvas.camera
+        } else {
+            &mut self.edit_canvas.camera
+        }
+    }
+
+    // Files.
+
+    /// Commands that put another job in place of this one: unsaved changes come first.
+    fn replace_job(&mut self, ctx: &egui::Context, command: UiCommand) {
+        if self.document.is_dirty() && self.after_saving.is_none() {
+            self.dialog = Some(Dialog::Unsaved {
+                then: Box::new(command),
+            });
+            return;
+        }
+        self.after_saving = None;
+        match command {
+            UiCommand::New => self.put(JobGraph::default(), None),
+            UiCommand::OpenSample(index) => self.open_sample(index),
+            UiCommand::OpenDialog => self.ask_for_file(ctx, Purpose::Open),
+            UiCommand::OpenByPath => self.ask_for_path(Purpose::Open),
+            UiCommand::OpenFile(path) => self.open(path),
+            UiCommand::Quit => {
+                self.may_quit = true;
+                ctx.send_viewport_cmd(egui::ViewportCommand::Close);
+            }
+            other => debug_assert!(false, "{other:?} replaces no job"),
+        }
+    }
+
+    fn put(&mut self, job: JobGraph, path: Option<PathBuf>) {
+        self.document = Document::new(job, path);
+        self.sample = None;
+        self.sample_dir = None;
+        self.leave_run();
+        self.selection = Selection::None;
+        self.edit_canvas.camera.request_fit();
+        self.dialog = None;
+    }
+
+    fn open_sample(&mut self, index: usize) {
+        let Some(sample) = samples::all().get(index) else {
+            return;
+        };
+        self.put(sample.job(), None);
+        self.sample = Some(sample);
+        if sample.data().is_some() {
+            self.sample_dir = tempfile::tempdir().ok();
+            let unpacked = self
+                .sample_dir
+                .as_ref()
+                .map(|folder| files::unpack(sample, folder.path()));
+            if let Some(Err(text)) = unpacked {
+                self.complain("The sample’s data is missing", text);
+            }
+        }
+    }
+
+    fn open(&mut self, path: PathBuf) {
+        match files::open(&path) {
+            Ok(job) => self.put(job, Some(path)),
+            Err(text) => self.complain("The job was not opened", text),
+        }
+    }
+
+    pub(super) fn complain(&mut self, title: &str, text: String) {
+        self.dialog = Some(Dialog::Message {
+            title: title.to_owned(),
+            text,
+        });
+    }
+
+    fn save(&mut self, ctx: &egui::Context) {
+        if let Some(Dialog::Unsaved { then }) = self.dialog.take() {
+            self.after_saving = Some(*then);
+        }
+        match self.document.path().map(Path::to_owned) {
+            Some(path) => self.save_to(ctx, &path),
+            None => self.ask_for_file(ctx, Purpose::Save),
+        }
+    }
+
+    fn save_to(&mut self, ctx: &egui::Context, path: &Path) {
+        let path = files::with_extension(path);
+        self.dialog = None;
+        match files::save(self.document.job(), &path) {
+            Ok(()) => {
+                // A sample takes its data along.
+                if let Some((sample, folder)) = self.sample.zip(path.parent())
+                    && let Err(text) = files::unpack(sample, folder)
+                {
+                    self.complain("The sample’s data is missing", text);
+                }
+                self.document.mark_saved(path);
+                if let Some(command) = self.after_saving.take() {
+                    self.apply(ctx, command);
+                }
+            }
+            Err(text) => {
+                self.after_saving = None;
+                self.complain("The job was not saved", text);
+            }
+        }
+    }
+
+    fn discard(&mut self, ctx: &egui::Context) {
+        if let Some(Dialog::Unsaved { then }) = self.dialog.take() {
+            self.after_saving = Some(UiCommand::Discard);
+            self.replace_job(ctx, *then);
+        }
+    }
+
+    fn ask_for_file(&mut self, ctx: &egui::Context, purpose: Purpose) {
+        if self.pending.is_none() {
+            let name = PathBuf::from(format!("{}.ron", self.document.title()));
+            let suggested = self.document.path().unwrap_or(&name);
+            self.pending = Some(PendingDialog::start(purpose, Some(suggested), ctx));
+        }
+    }
+
+    fn ask_for_path(&mut self, purpose: Purpose) {
+        let known = self.document.path().map(|path| path.display().to_string());
+        self.dialog = Some(match purpose {
+            Purpose::Open => Dialog::PathToOpen {
+                path: known.unwrap_or_default(),
+            },
+            Purpose::Save => Dialog::PathToSave {
+                path: known.unwrap_or_else(|| format!("{}.ron", self.document.title())),
+            },
+        });
+    }
+
+    /// The system dialog's answer, if there is one.
+    pub(super) fn take_answer(&mut self, commands: &mut Vec<UiCommand>) {
+        let Some((purpose, answer)) = self
+            .pending
+            .as_ref()
+            .and_then(|p| Some((p.purpose, p.poll()?)))
+        else {
+            return;
+        };
+        self.pending = None;
+        match (answer, purpose) {
+            (Answer::Chosen(path), Purpose::Open) => {
+                // Whether the changes may be lost was asked before the dialog opened.
+                self.after_saving = Some(UiCommand::Discard);
+                commands.push(UiCommand::OpenFile(path));
+            }
+            (Answer::Chosen(path), Purpose::Save) => commands.push(UiCommand::SaveFile(path)),
+            (Answer::Unavailable, purpose) => self.ask_for_path(purpose),
+            (Answer::Cancelled, _) => self.after_saving = None,
+        }
+    }
+
+    // The job.
+
+    fn edit(&mut self, now_s: f64, command: UiCommand) {
+        if self.is_running() {
+            return;
+        }
+        let document = &mut self.document;
+        match command {
+            UiCommand::AddVertex { kind, at } => {
+                let mut added = None;
+                document.edit(EditSite::Structure, now_s, |job| {
+                    added = Some(edits::add_vertex(job, kind, at))
+                });
+                self.selection = added.map_or(Selection::None, Selection::Vertex);
+                self.edit_canvas.camera.request_fit_if_automatic();
+            }
+            UiCommand::MoveVertex { uid, to } => {
+                document.edit(EditSite::Position(uid.clone()), now_s, |job| {
+                    if let Some(vertex) = job.vertices.iter_mut().find(|vertex| vertex.uid == uid) {
+                        vertex.position = to;
+                    }
+                });
+            }
+            UiCommand::Connect { from, to } => {
+                document.edit(EditSite::Structure, now_s, |job| {
+                    edits::connect(job, &from, &to)
+                });
+            }
+            UiCommand::SetVertex { uid, vertex } => {
+                let renamed = vertex.uid.clone();
+                document.edit(EditSite::Vertex(renamed.clone()), now_s, |job| {
+                    edits::set_vertex(job, &uid, *vertex)
+                });
+                self.selection = Selection::Vertex(renamed);
+            }
+            UiCommand::SetPartitioning { edge, partitioning } => {
+                document.edit(EditSite::Structure, now_s, |job| {
+                    if let Some(edge) = job.edges.get_mut(edge) {
+                        edge.partitioning = partitioning;
+                    }
+                })
+            }
+            UiCommand::SetConfig(config) => {
+                document.edit(EditSite::Config, now_s, |job| job.config = *config)
+            }
+            UiCommand::SetJobText { name, note } => {
+                document.edit(EditSite::JobText, now_s, |job| {
+                    job.name = name;
+                    job.note = note;
+                })
+            }
+            UiCommand::Delete(what) => self.delete(now_s, &what),
+            UiCommand::DeleteSelected => self.delete(now_s, &self.selection.clone()),
+            other => debug_assert!(false, "{other:?} edits nothing"),
+        }
+    }
+
+    fn delete(&mut self, now_s: f64, what: &Selection) {
+        self.document
+            .edit(EditSite::Structure, now_s, |job| edits::delete(job, what));
+        self.selection = Selection::None;
+    }
+
+    // The run.
+
+    /// The folder that the job's CSV paths are relative to.
+    fn base_dir(&self) -> PathBuf {
+        match (self.document.path(), &self.sample_dir) {
+            (Some(path), _) => crate::project::base_dir(path),
+            (None, Some(folder)) => folder.path().to_owned(),
+            (None, None) => PathBuf::new(),
+        }
+    }
+
+    fn start_run(&mut self, ctx: &egui::Context) {
+        if !self.document.problems().is_empty() {
+            return;
+        }
+        match Session::start(self.document.job(), self.base_dir(), None) {
+            Ok(session) => {
+                self.enter(session);
+                self.act(RunAction::Play);
+                ctx.request_repaint();
+            }
+            Err(error) => self.complain("The job does not run", error.to_string()),
+        }
+    }
+
+    fn enter(&mut self, session: Session) {
+        self.session = Some(session);
+        self.selection = Selection::None;
+        self.run_canvas = super::canvas::run::RunCanvas::default();
+        self.view.is_armed = false;
+        if let Some(session) = &mut self.session {
+            session.update(0.0);
+        }
+    }
+
+    fn leave_run(&mut self) {
+        self.session = None;
+        self.selection = Selection::None;
+        self.view.is_armed = false;
+    }
+
+    fn act(&mut self, action: RunAction) {
+        if let Some(session) = &mut self.session {
+            session.act(action);
+        }
+    }
+
+    fn toggle_play(&mut self) {
+        if let Some(session) = &mut self.session {
+            let action = if session.run.is_playing() {
+                RunAction::Pause
+            } else {
+                RunAction::Play
+            };
+            session.act(action);
+        }
+    }
+
+    fn arm_crash(&mut self) {
+        match (&self.selection, &self.session) {
+            (_, None) => {}
+            (Selection::Subtask(id), Some(_)) => self.crash(*id),
+            (_, Some(_)) => self.view.is_armed = !self.view.is_armed,
+        }
+    }
+
+    fn crash(&mut self, id: SubtaskId) {
+        self.view.is_armed = false;
+        let Some(session) = &self.session else { return };
+        let Some(plan) = session.run.recording().plan.subtasks.get(id.index()) else {
+            return;
+        };
+        let command = Command::Crash {
+            uid: plan.uid.clone(),
+            subtask: plan.index,
+        };
+        self.act(RunAction::Command(command));
+    }
+
+    fn choose_backend(&mut self, now_s: f64, backend: BackendKind) {
+        match &self.session {
+            Some(session) if session.run.backend() == backend => {}
+            Some(_) => self.dialog = Some(Dialog::Backend { backend }),
+            None => self.document.edit(EditSite::Structure, now_s, |job| {
+                job.config.backend = backend
+            }),
+        }
+    }
+
+    fn restart_on(&mut self, backend: BackendKind, from: Option<CheckpointId>) {
+        self.dialog = None;
+        let Some(session) = &self.session else { return };
+        match session.restart_on(backend, from, self.base_dir()) {
+            Ok(session) => {
+                self.enter(session);
+                self.act(RunAction::Play);
+            }
+            Err(error) => self.complain("The run does not start", error.to_string()),
+        }
+    }
+
+    fn cancel(&mut self) {
+        if self.dialog.take().is_some() {
+            self.after_saving = None;
+        } else if self.view.is_armed {
+            self.view.is_armed = false;
+        } else {
+            self.selection = Selection::None;
+        }
+    }
+}

@@ -1,0 +1,399 @@
+//! A subtask's card: name, index, live rows of state, one status line.
+
+use egui::{Align, Align2, Color32, FontId, Rect, Stroke, pos2, vec2};
+
+use crate::engine::event::SubtaskStatus;
+use crate::engine::plan::SubtaskPlan;
+use crate::model::{OperatorSpec, SourceKind, SourceSpec, SubtaskId};
+use crate::recording::view::SubtaskView;
+
+use super::super::explain::{Status, Tone, status_of};
+use super::super::figures::{rate, value};
+use super::super::paint::{TINT_ALPHA, dot, filled, framed, hatch, text_in};
+use super::super::theme::{Theme, medium, regular, semibold, space};
+use super::layout::Density;
+use super::pen::{Pen, font_size};
+
+/// How long a changed row stays tinted, in virtual time.
+const TINT_US: u64 = 400_000;
+
+/// One line of a card: a dot, a name, a figure.
+struct RowText {
+    dot: Option<Color32>,
+    name: String,
+    value: String,
+    /// 0 ..= 1: how recently the figure changed.
+    fresh: f32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Highlight {
+    None,
+    Hovered,
+    Selected,
+    /// The pointer would crash it.
+    Target,
+}
+
+pub fn paint_card(
+    pen: &Pen<'_>,
+    id: SubtaskId,
+    world: Rect,
+    density: Density,
+    highlight: Highlight,
+) {
+    let rect = pen.rect(world);
+    let radius = (space::RADIUS * pen.zoom()).min(space::RADIUS);
+    let subtask = pen.scene.subtask(id);
+    framed(
+        pen.painter,
+        rect,
+        radius,
+        pen.theme.card,
+        outline(pen, id, highlight),
+    );
+    if subtask.status == SubtaskStatus::Failed {
+        let stroke = Stroke::new(1.0, pen.theme.error.gamma_multiply(0.28));
+        hatch(
+            pen.painter,
+            rect.shrink(2.0),
+            14.0 * pen.zoom(),
+            stroke,
+            true,
+        );
+    }
+    let ink = Ink::of(pen.theme, subtask);
+    match density {
+        Density::Full | Density::Snug => full(pen, id, rect, ink),
+        Density::Compact | Density::Dense => short(pen, id, rect, ink, density),
+    }
+}
+
+/// Text colours of a card: dimmed when the subtask does not run.
+#[derive(Clone, Copy)]
+struct Ink {
+    title: Color32,
+    text: Color32,
+    dim: Color32,
+}
+
+impl Ink {
+    fn of(theme: &Theme, subtask: &SubtaskView) -> Self {
+        match subtask.status {
+            SubtaskStatus::Failed | SubtaskStatus::Canceled => Self {
+                title: theme.dim,
+                text: theme.dim,
+                dim: theme.dim,
+            },
+            _ => Self {
+                title: theme.text,
+                text: theme.text,
+                dim: theme.dim,
+            },
+        }
+    }
+}
+
+fn outline(pen: &Pen<'_>, id: SubtaskId, highlight: Highlight) -> Stroke {
+    let theme = pen.theme;
+    match highlight {
+        Highlight::Target => return Stroke::new(2.0, theme.error),
+        Highlight::Selected => return Stroke::new(2.0, theme.text),
+        Highlight::None | Highlight::Hovered => {}
+    }
+    if pen.scene.subtask(id).status == SubtaskStatus::Failed {
+        return Stroke::new(2.0, theme.error);
+    }
+    match pen.scene.busy_with(id) {
+        Some(checkpoint) => Stroke::new(2.0, theme.checkpoint(checkpoint)),
+        None if highlight == Highlight::Hovered => Stroke::new(1.0, theme.line_strong),
+        None => Stroke::new(1.0, theme.line),
+    }
+}
+
+fn full(pen: &Pen<'_>, id: SubtaskId, rect: Rect, ink: Ink) {
+    let z = pen.zoom();
+    let inner = rect.shrink2(vec2(14.0 * z, 0.0));
+    heading(pen, id, line(inner, 21.0, z), ink);
+    let rows = rows(pen, id);
+    let room = ((rect.height() / z - 55.0) / 24.0).floor().max(1.0) as usize;
+    let hidden = rows.len().saturating_sub(room);
+    let shown = if hidden > 0 { room - 1 } else { rows.len() };
+    for (place, row) in rows.iter().take(shown).enumerate() {
+        paint_row(pen, line(inner, 44.0 + 24.0 * place as f32, z), row, ink);
+    }
+    if hidden > 0 {
+        let more = format!("and {} more keys", hidden + 1);
+        small(
+            pen,
+            line(inner, 44.0 + 24.0 * shown as f32, z),
+            &more,
+            ink.dim,
+        );
+    }
+    let bottom = rect.height() / z - 15.0;
+    paint_status(pen, line(inner, bottom, z), &status_of(pen.scene, id), ink);
+}
+
+fn short(pen: &Pen<'_>, id: SubtaskId, rect: Rect, ink: Ink, density: Density) {
+    let z = pen.zoom();
+    let height = rect.height() / z;
+    let inner = rect.shrink2(vec2(10.0 * z, 0.0));
+    let status = status_of(pen.scene, id);
+    let rows = rows(pen, id);
+    if density == Density::Dense {
+        let center = height / 2.0;
+        heading(pen, id, line(inner, center - 8.0, z), ink);
+        let mut figures = line(inner, center + 8.0, z);
+        dot(
+            pen.painter,
+            pos2(figures.right() - 4.0 * z, figures.center().y),
+            3.5 * z,
+            tone(pen.theme, status.tone),
+        );
+        figures.max.x -= 14.0 * z;
+        paint_summary(pen, figures, &rows, ink);
+        return;
+    }
+    let top = (height - 64.0) / 2.0;
+    heading(pen, id, line(inner, top + 15.0, z), ink);
+    paint_summary(pen, line(inner, top + 33.0, z), &rows, ink);
+    paint_status(pen, line(inner, top + 50.0, z), &status, ink);
+}
+
+/// A line's slot, centred `y` world points below the top of `area`.
+fn line(area: Rect, y: f32, zoom: f32) -> Rect {
+    Rect::from_center_size(
+        pos2(area.center().x, area.top() + y * zoom),
+        vec2(area.width(), 22.0 * zoom),
+    )
+}
+
+fn heading(pen: &Pen<'_>, id: SubtaskId, slot: Rect, ink: Ink) {
+    let SubtaskPlan {
+        name,
+        index,
+        parallelism,
+        ..
+    } = pen.scene.plan.subtask(id);
+    let Some(size) = font_size(13.5, pen.zoom()) else {
+        return;
+    };
+    let mut room = slot;
+    if let Some(small) = font_size(11.5, pen.zoom()) {
+        let place = format!("{}/{parallelism}", index + 1);
+        let used = text_in(
+            pen.painter,
+            slot,
+            Align::Max,
+            &place,
+            medium(small),
+            ink.dim,
+        );
+        room.max.x = used.left() - 6.0;
+    }
+    text_in(
+        pen.painter,
+        room,
+        Align::Min,
+        name,
+        semibold(size),
+        ink.title,
+    );
+}
+
+fn paint_row(pen: &Pen<'_>, slot: Rect, row: &RowText, ink: Ink) {
+    let z = pen.zoom();
+    if row.fresh > 0.0 {
+        let tint = row
+            .dot
+            .unwrap_or(pen.theme.neutral)
+            .gamma_multiply(TINT_ALPHA * row.fresh);
+        filled(pen.painter, slot.expand2(vec2(6.0 * z, 0.0)), 4.0, tint);
+    }
+    let mut name = slot;
+    if let Some(color) = row.dot {
+        dot(
+            pen.painter,
+            pos2(slot.left() + 6.0 * z, slot.center().y),
+            5.0 * z,
+            color,
+        );
+        name.min.x += 18.0 * z;
+    }
+    if let Some(size) = font_size(13.5, z) {
+        let used = text_in(
+            pen.painter,
+            slot,
+            Align::Max,
+            &row.value,
+            semibold(size),
+            ink.text,
+        );
+        name.max.x = used.left() - 6.0;
+    }
+    let color = if row.dot.is_some() { ink.text } else { ink.dim };
+    if let Some(size) = font_size(if row.dot.is_some() { 12.5 } else { 11.5 }, z) {
+        text_in(
+            pen.painter,
+            name,
+            Align::Min,
+            &row.name,
+            regular(size),
+            color,
+        );
+    }
+}
+
+/// All rows in one line, as far as they fit.
+fn paint_summary(pen: &Pen<'_>, slot: Rect, rows: &[RowText], ink: Ink) {
+    let z = pen.zoom();
+    let Some(size) = font_size(11.5, z) else {
+        return;
+    };
+    let font: FontId = medium(size);
+    let mut x = slot.left();
+    for row in rows.iter().filter(|row| row.dot.is_some()) {
+        let label = format!("{} {}", row.name, row.value);
+        let galley = pen.painter.layout_no_wrap(label, font.clone(), ink.text);
+        if x + 11.0 * z + galley.size().x > slot.right() {
+            pen.text(
+                pos2(x, slot.center().y),
+                Align2::LEFT_CENTER,
+                "…",
+                font,
+                ink.dim,
+            );
+            return;
+        }
+        dot(
+            pen.painter,
+            pos2(x + 4.0 * z, slot.center().y),
+            3.5 * z,
+            row.dot.unwrap_or(pen.theme.neutral),
+        );
+        let at = pos2(x + 11.0 * z, slot.center().y - galley.size().y / 2.0);
+        x = at.x + galley.size().x + 9.0 * z;
+        pen.painter.galley(at, galley, ink.text);
+    }
+}
+
+fn paint_status(pen: &Pen<'_>, slot: Rect, status: &Status, ink: Ink) {
+    let z = pen.zoom();
+    dot(
+        pen.painter,
+        pos2(slot.left() + 4.0 * z, slot.center().y),
+        4.0 * z,
+        tone(pen.theme, status.tone),
+    );
+    let mut words = slot;
+    words.min.x += 14.0 * z;
+    let color = if status.tone == Tone::Bad {
+        pen.theme.error
+    } else {
+        ink.dim
+    };
+    small(pen, words, status.short(), color);
+}
+
+fn small(pen: &Pen<'_>, slot: Rect, words: &str, color: Color32) {
+    if let Some(size) = font_size(11.5, pen.zoom()) {
+        text_in(pen.painter, slot, Align::Min, words, regular(size), color);
+    }
+}
+
+/// The colour of a status dot.
+#[must_use]
+pub fn tone(theme: &Theme, tone: Tone) -> Color32 {
+    match tone {
+        Tone::Quiet => theme.line_strong,
+        Tone::Good => theme.ok,
+        Tone::Waiting => theme.warn,
+        Tone::Bad => theme.error,
+    }
+}
+
+fn rows(pen: &Pen<'_>, id: SubtaskId) -> Vec<RowText> {
+    let subtask = pen.scene.subtask(id);
+    match &pen.scene.plan.subtask(id).operator {
+        OperatorSpec::Source(spec) => {
+            let offset = plain(pen.theme, "offset", subtask.offset.to_string());
+            vec![
+                offset,
+                RowText {
+                    dot: None,
+                    name: source_line(spec),
+                    value: String::new(),
+                    fresh: 0.0,
+                },
+            ]
+        }
+        OperatorSpec::KeyedSum(_) => sums(pen, subtask),
+        OperatorSpec::Sink(_) => {
+            let collected = plain(pen.theme, "collected", subtask.collected.to_string());
+            let latest = subtask.recent.back().map(|record| {
+                let color = record
+                    .key
+                    .as_ref()
+                    .map(|key| pen.theme.key(pen.keys.index(key)));
+                let key = record
+                    .key
+                    .as_ref()
+                    .map_or_else(|| "latest".to_owned(), ToString::to_string);
+                RowText {
+                    dot: color.or(Some(pen.theme.neutral)),
+                    name: key,
+                    value: value(record.value),
+                    fresh: 0.0,
+                }
+            });
+            std::iter::once(collected).chain(latest).collect()
+        }
+    }
+}
+
+fn plain(theme: &Theme, name: &str, value: String) -> RowText {
+    RowText {
+        dot: Some(theme.neutral),
+        name: name.to_owned(),
+        value,
+        fresh: 0.0,
+    }
+}
+
+fn sums(pen: &Pen<'_>, subtask: &SubtaskView) -> Vec<RowText> {
+    let row = |(key, row): (&crate::model::Key, &crate::recording::view::Row)| RowText {
+        dot: Some(pen.theme.key(pen.keys.index(key))),
+        name: key.to_string(),
+        value: value(row.value),
+        fresh: freshness(pen, row.changed_us),
+    };
+    subtask.rows.iter().map(row).collect()
+}
+
+fn freshness(pen: &Pen<'_>, changed_us: Option<u64>) -> f32 {
+    let Some(age_us) = changed_us.map(|changed_us| pen.scene.clock_us.saturating_sub(changed_us))
+    else {
+        return 0.0;
+    };
+    match age_us {
+        age_us if age_us >= TINT_US => 0.0,
+        _ if pen.reduced_motion => 1.0,
+        age_us => 1.0 - age_us as f32 / TINT_US as f32,
+    }
+}
+
+/// What a source reads, and how fast.
+#[must_use]
+pub fn source_line(spec: &SourceSpec) -> String {
+    let what = match &spec.kind {
+        SourceKind::Sequence => spec
+            .end
+            .map_or_else(|| "1, 2, 3 …".to_owned(), |end| format!("1, 2 … {end}")),
+        SourceKind::Csv(csv) => csv.path.file_name().map_or_else(
+            || "no file".to_owned(),
+            |name| name.to_string_lossy().into_owned(),
+        ),
+    };
+    format!("{what}  {}", rate(spec.rate_per_s))
+}

@@ -1,0 +1,245 @@
+//! An operator's card while editing: name, what it does, how many subtasks; the reasons why it cannot run below it.
+
+use egui::{
+    Align, Align2, Color32, Painter, Pos2, Rect, Role, Shape, Stroke, Ui, Vec2, pos2, vec2,
+};
+
+use crate::model::{KeyExpr, OperatorSpec, Vertex};
+
+use super::super::command::VertexKind;
+use super::super::paint::{framed, text_in};
+use super::super::theme::{Theme, medium, regular, semibold};
+use super::card::source_line;
+use super::layout::NODE_SIZE;
+use super::pen::font_size;
+use super::token::token_shape;
+
+#[derive(Clone, Copy)]
+pub struct NodeLook {
+    pub is_selected: bool,
+    pub is_hovered: bool,
+    pub is_wrong: bool,
+}
+
+#[must_use]
+pub fn node_rect(vertex: &Vertex) -> Rect {
+    Rect::from_min_size(pos2(vertex.position.x, vertex.position.y), NODE_SIZE)
+}
+
+#[must_use]
+pub fn out_port(vertex: &Vertex) -> Pos2 {
+    node_rect(vertex).right_center()
+}
+
+#[must_use]
+pub fn in_port(vertex: &Vertex) -> Pos2 {
+    node_rect(vertex).left_center()
+}
+
+pub fn paint_node(
+    painter: &Painter,
+    theme: &Theme,
+    vertex: &Vertex,
+    rect: Rect,
+    zoom: f32,
+    look: NodeLook,
+) {
+    let (width, color) = match look {
+        NodeLook {
+            is_selected: true, ..
+        } => (2.0, theme.accent),
+        NodeLook { is_wrong: true, .. } => (1.5, theme.error),
+        NodeLook {
+            is_hovered: true, ..
+        } => (1.0, theme.line_strong),
+        _ => (1.0, theme.line),
+    };
+    framed(
+        painter,
+        rect,
+        (9.0 * zoom).min(9.0),
+        theme.card,
+        Stroke::new(width, color),
+    );
+    let inner = rect.shrink2(vec2(14.0 * zoom, 0.0));
+    let line = |y: f32| {
+        Rect::from_center_size(
+            pos2(inner.center().x, inner.top() + y * zoom),
+            vec2(inner.width(), 20.0 * zoom),
+        )
+    };
+    title(painter, theme, vertex, line(21.0), zoom);
+    let lines = [
+        (44.0, vertex.operator.kind_name().to_owned(), theme.dim),
+        (68.0, what_it_does(&vertex.operator), theme.text_soft),
+        (92.0, subtasks_line(vertex), theme.dim),
+    ];
+    for (y, words, color) in lines {
+        if let Some(size) = font_size(11.5, zoom) {
+            text_in(painter, line(y), Align::Min, &words, regular(size), color);
+        }
+    }
+    if !vertex.is_source() {
+        let port = rect.left_center();
+        painter.circle(
+            port,
+            5.0 * zoom.max(0.7),
+            theme.card,
+            Stroke::new(1.5, theme.line_strong),
+        );
+    }
+}
+
+fn title(painter: &Painter, theme: &Theme, vertex: &Vertex, slot: Rect, zoom: f32) {
+    let mut room = slot;
+    if let Some(size) = font_size(11.5, zoom) {
+        let times = format!("× {}", vertex.parallelism);
+        let used = text_in(painter, slot, Align::Max, &times, medium(size), theme.dim);
+        room.max.x = used.left() - 6.0;
+    }
+    if let Some(size) = font_size(13.5, zoom) {
+        text_in(
+            painter,
+            room,
+            Align::Min,
+            &vertex.name,
+            semibold(size),
+            theme.text,
+        );
+    }
+}
+
+fn what_it_does(operator: &OperatorSpec) -> String {
+    match operator {
+        OperatorSpec::Source(spec) => source_line(spec),
+        OperatorSpec::KeyedSum(spec) => key_line(spec.key.as_ref()),
+        OperatorSpec::Sink(_) => "collects what arrives".to_owned(),
+    }
+}
+
+/// By what a keyed sum groups.
+#[must_use]
+pub fn key_line(key: Option<&KeyExpr>) -> String {
+    match key {
+        None => "no key chosen".to_owned(),
+        Some(KeyExpr::Column) => "by the key column".to_owned(),
+        Some(KeyExpr::Modulo { modulus, .. }) => format!("by value modulo {modulus}"),
+    }
+}
+
+fn subtasks_line(vertex: &Vertex) -> String {
+    let groups = vertex.effective_max_parallelism();
+    match (&vertex.operator, vertex.parallelism) {
+        (OperatorSpec::KeyedSum(_), 1) => format!("1 subtask · {groups} key groups"),
+        (OperatorSpec::KeyedSum(_), n) => format!("{n} subtasks · {groups} key groups"),
+        (_, 1) => "1 subtask".to_owned(),
+        (_, n) => format!("{n} subtasks"),
+    }
+}
+
+/// The reasons, in words, on a plate whose top centre is `at`.
+pub fn paint_problems(ui: &Ui, painter: &Painter, at: Pos2, width: f32, problems: &[&str]) {
+    let theme = Theme::of(ui.ctx());
+    let mut top = at.y;
+    for (place, problem) in problems.iter().enumerate() {
+        let galley = painter.layout(
+            (*problem).to_owned(),
+            regular(12.0),
+            theme.error,
+            width - 38.0,
+        );
+        let size = vec2(galley.size().x + 38.0, galley.size().y + 12.0);
+        let rect = Rect::from_min_size(pos2(at.x - size.x / 2.0, top), size);
+        framed(
+            painter,
+            rect,
+            6.0,
+            theme.inset,
+            Stroke::new(1.0, theme.error),
+        );
+        warning_sign(
+            painter,
+            pos2(rect.left() + 16.0, rect.top() + 14.0),
+            theme.error,
+            theme.inset,
+        );
+        painter.galley(
+            pos2(rect.left() + 28.0, rect.top() + 6.0),
+            galley,
+            theme.error,
+        );
+        describe(ui, rect, place, problem);
+        top = rect.bottom() + 4.0;
+    }
+}
+
+fn describe(ui: &Ui, rect: Rect, place: usize, problem: &str) {
+    let id = ui.scope_id().with((
+        "problem",
+        problem,
+        place,
+        rect.min.x as i32,
+        rect.min.y as i32,
+    ));
+    ui.ctx().accesskit_node_builder(id, |node| {
+        node.set_role(Role::Alert);
+        node.set_label(format!("Problem: {problem}"));
+        node.set_bounds(egui::accesskit::Rect {
+            x0: rect.min.x.into(),
+            y0: rect.min.y.into(),
+            x1: rect.max.x.into(),
+            y1: rect.max.y.into(),
+        });
+    });
+}
+
+fn warning_sign(painter: &Painter, center: Pos2, color: Color32, ink: Color32) {
+    let points = [vec2(0.0, -6.5), vec2(7.0, 5.5), vec2(-7.0, 5.5)].map(|offset| center + offset);
+    painter.add(Shape::convex_polygon(points.to_vec(), color, Stroke::NONE));
+    painter.text(
+        center + vec2(0.0, 1.5),
+        Align2::CENTER_CENTER,
+        "!",
+        semibold(11.0),
+        ink,
+    );
+}
+
+/// A small picture of an operator kind, for the palette.
+pub fn paint_kind(painter: &Painter, theme: &Theme, kind: VertexKind, center: Pos2) {
+    let size = Vec2::splat(16.0);
+    match kind {
+        VertexKind::Sequence => {
+            painter.add(token_shape(0, center, size, theme.key(0)));
+        }
+        VertexKind::Csv => {
+            painter.add(token_shape(1, center, size, theme.key(3)));
+        }
+        VertexKind::KeyedSum => {
+            for (i, y) in [-5.0, 0.0, 5.0].into_iter().enumerate() {
+                let bar = Rect::from_center_size(center + vec2(2.0, y), vec2(11.0, 3.0));
+                painter.rect_filled(bar, 1.5, theme.text_soft);
+                painter.circle_filled(center + vec2(-7.0, y), 1.8, theme.key(i));
+            }
+        }
+        VertexKind::Sink => {
+            let tray = [
+                vec2(-8.0, -2.0),
+                vec2(-8.0, 7.0),
+                vec2(8.0, 7.0),
+                vec2(8.0, -2.0),
+            ]
+            .map(|o| center + o);
+            painter.add(Shape::line(
+                tray.to_vec(),
+                Stroke::new(2.0, theme.text_soft),
+            ));
+            painter.add(token_shape(
+                0,
+                center + vec2(0.0, -2.0),
+                Vec2::splat(7.0),
+                theme.key(1),
+            ));
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! What moves along a channel: records as tokens (shape: source; fill: key), barriers as flags, markers.
+
+use std::sync::Arc;
+
+use egui::{Align2, Color32, Galley, Pos2, Rect, Shape, Stroke, Vec2, pos2, vec2};
+
+use crate::model::{ChannelId, CheckpointId, Record, StreamElement, StreamEvent};
+
+use super::super::figures::short_value;
+use super::super::paint::filled;
+use super::super::theme::semibold;
+use super::pen::Pen;
+
+/// The part of a barrier along the channel: its pole and its flag, in world points at full tube width.
+const POLE: f32 = 6.0;
+const FLAG: f32 = 20.0;
+const TOKEN_FONT: f32 = 11.0;
+
+/// Sizes of everything in a tube of `width` world points.
+#[derive(Clone, Copy)]
+pub struct TubeScale {
+    pub width: f32,
+}
+
+impl TubeScale {
+    #[must_use]
+    pub fn token_height(self) -> f32 {
+        (self.width - 6.0).max(self.width * 0.7)
+    }
+
+    /// 1 for a full tube, less for thin ones.
+    #[must_use]
+    pub fn factor(self) -> f32 {
+        (self.width / 28.0).clamp(0.5, 1.0)
+    }
+}
+
+/// An element ready to be placed: its width along the channel is known.
+pub struct Sprite<'a> {
+    /// World points along the channel.
+    pub extent: f32,
+    kind: SpriteKind<'a>,
+}
+
+enum SpriteKind<'a> {
+    Token {
+        record: &'a Record,
+        color: Color32,
+        label: Option<Arc<Galley>>,
+    },
+    Barrier(CheckpointId),
+    Cancel(CheckpointId),
+    End,
+}
+
+/// How `element` looks on `channel`.
+#[must_use]
+pub fn sprite<'a>(
+    pen: &Pen<'_>,
+    scale: TubeScale,
+    channel: ChannelId,
+    element: &'a StreamElement,
+) -> Sprite<'a> {
+    match element {
+        StreamElement::Record(record) => token(pen, scale, channel, record),
+        StreamElement::Event(StreamEvent::Barrier(barrier)) => barrier_sprite(scale, barrier.id),
+        StreamElement::Event(StreamEvent::CancelCheckpoint(id)) => Sprite {
+            extent: 14.0 * scale.factor(),
+            kind: SpriteKind::Cancel(*id),
+        },
+        StreamElement::Event(StreamEvent::EndOfData | StreamEvent::EndOfPartition) => Sprite {
+            extent: 12.0 * scale.factor(),
+            kind: SpriteKind::End,
+        },
+    }
+}
+
+/// The barrier that shut a gate: it stands at the gate until the gate opens.
+#[must_use]
+pub fn barrier_sprite(scale: TubeScale, id: CheckpointId) -> Sprite<'static> {
+    Sprite {
+        extent: (POLE + FLAG) * scale.factor(),
+        kind: SpriteKind::Barrier(id),
+    }
+}
+
+fn token<'a>(
+    pen: &Pen<'_>,
+    scale: TubeScale,
+    channel: ChannelId,
+    record: &'a Record,
+) -> Sprite<'a> {
+    let key = pen.scene.key_of(channel, record);
+    let color = key.map_or(pen.theme.neutral, |key| pen.theme.key(pen.keys.index(&key)));
+    let height = scale.token_height();
+    let font_px = label_size(height * pen.zoom());
+    let label = font_px.map(|font_px| {
+        let text = short_value(record.value);
+        pen.painter
+            .layout_no_wrap(text, semibold(font_px), pen.theme.ink)
+    });
+    let text_width = label
+        .as_ref()
+        .map_or(0.0, |galley| galley.size().x / pen.zoom() + 9.0);
+    Sprite {
+        extent: height.max(text_width),
+        kind: SpriteKind::Token {
+            record,
+            color,
+            label,
+        },
+    }
+}
+
+/// The size of the figure on a token that is `height` points high on the screen. None: too small to read.
+fn label_size(height: f32) -> Option<f32> {
+    let size = (height * 0.5 * 2.0).round() / 2.0;
+    (height >= 14.5).then(|| size.max(TOKEN_FONT))
+}
+
+impl Sprite<'_> {
+    /// Paint with the centre of its extent at `at` (world).
+    pub fn paint(&self, pen: &Pen<'_>, scale: TubeScale, at: Pos2) {
+        let center = pen.pos(at);
+        match &self.kind {
+            SpriteKind::Token {
+                record,
+                color,
+                label,
+            } => {
+                let size = vec2(pen.scaled(self.extent), pen.scaled(scale.token_height()));
+                let shape = token_shape(pen.scene.source_index(record), center, size, *color);
+                pen.painter.add(shape);
+                if let Some(galley) = label {
+                    pen.painter
+                        .galley(center - galley.size() / 2.0, galley.clone(), pen.theme.ink);
+                }
+            }
+            SpriteKind::Barrier(id) => paint_barrier(pen, scale, center, *id),
+            SpriteKind::Cancel(id) => paint_cross(pen, scale, center, pen.theme.checkpoint(*id)),
+            SpriteKind::End => paint_end(pen, scale, center),
+        }
+    }
+
+    /// The checkpoint, if this is a barrier.
+    #[must_use]
+    pub fn barrier(&self) -> Option<CheckpointId> {
+        match self.kind {
+            SpriteKind::Barrier(id) => Some(id),
+            _ => None,
+        }
+    }
+}
+
+/// Circle, rounded square, hexagon, diamond, by source; wider ones for long figures.
+#[must_use]
+pub fn token_shape(source: usize, center: Pos2, size: Vec2, color: Color32) -> Shape {
+    let rect = Rect::from_center_size(center, size);
+    let (half, mid) = (size.y / 2.0, center.y);
+    let hexagonal = |inset: f32| {
+        vec![
+            pos2(rect.left(), mid),
+            pos2(rect.left() + inset, rect.top()),
+            pos2(rect.right() - inset, rect.top()),
+            pos2(rect.right(), mid),
+            pos2(rect.right() - inset, rect.bottom()),
+            pos2(rect.left() + inset, rect.bottom()),
+        ]
+    };
+    match source % 4 {
+        0 => Shape::rect_filled(rect, super::super::paint::corner(half.ceil()), color),
+        1 => Shape::rect_filled(
+            rect.shrink2(vec2(0.5, half * 0.08)),
+            super::super::paint::corner(half * 0.36),
+            color,
+        ),
+        2 => Shape::convex_polygon(hexagonal(half * 0.55), color, Stroke::NONE),
+        _ => {
+            let grown = Rect::from_center_size(center, size + vec2(half * 0.5, half * 0.3));
+            let points = vec![
+                grown.center_top(),
+                grown.right_center(),
+                grown.center_bottom(),
+                grown.left_center(),
+            ];
+            Shape::convex_polygon(points, color, Stroke::NONE)
+        }
+    }
+}
+
+fn paint_barrier(pen: &Pen<'_>, scale: TubeScale, center: Pos2, id: CheckpointId) {
+    let (color, k) = (pen.theme.checkpoint(id), pen.zoom() * scale.factor());
+    let width = (POLE + FLAG) * k;
+    let height = ((scale.width + 2.0) * pen.zoom()).max(22.0 * k);
+    let left = center.x - width / 2.0;
+    let top = center.y - height / 2.0;
+    let pole = Rect::from_min_size(pos2(left, top), vec2(POLE * k, height));
+    // A dark rim keeps flags apart that queue up behind each other.
+    filled(pen.painter, pole.expand(1.0), 3.0, pen.theme.tube);
+    filled(pen.painter, pole, 2.0 * k, color);
+    let flag_height = 16.0 * k;
+    let (from, to) = (pole.right() - 0.5, left + width);
+    let notch = pos2(to - 6.0 * k, top + flag_height / 2.0);
+    let upper = vec![pos2(from, top), pos2(to, top), notch, pos2(from, notch.y)];
+    let lower = vec![
+        pos2(from, notch.y),
+        notch,
+        pos2(to, top + flag_height),
+        pos2(from, top + flag_height),
+    ];
+    pen.painter
+        .add(Shape::convex_polygon(upper, color, Stroke::NONE));
+    pen.painter
+        .add(Shape::convex_polygon(lower, color, Stroke::NONE));
+    filled(
+        pen.painter,
+        Rect::from_min_max(pos2(from, notch.y - 1.0), pos2(notch.x, notch.y + 1.0)),
+        0.0,
+        color,
+    );
+    if let Some(font) = label_size(flag_height * 1.25) {
+        let at = pos2(from + 7.0 * k, notch.y);
+        pen.text(at, Align2::CENTER_CENTER, id, semibold(font), pen.theme.ink);
+    }
+}
+
+fn paint_cross(pen: &Pen<'_>, scale: TubeScale, center: Pos2, color: Color32) {
+    let arm = 5.0 * pen.zoom() * scale.factor();
+    let stroke = Stroke::new((2.5 * pen.zoom()).max(1.5), color);
+    pen.painter.line_segment(
+        [center - Vec2::splat(arm), center + Vec2::splat(arm)],
+        stroke,
+    );
+    pen.painter
+        .line_segment([center + vec2(-arm, arm), center + vec2(arm, -arm)], stroke);
+}
+
+fn paint_end(pen: &Pen<'_>, scale: TubeScale, center: Pos2) {
+    let side = 9.0 * pen.zoom() * scale.factor();
+    filled(
+        pen.painter,
+        Rect::from_center_size(center, Vec2::splat(side)),
+        1.0,
+        pen.theme.text_soft,
+    );
+}

@@ -1,0 +1,194 @@
+//! What a person can ask of the window. Widgets read state and push these; only [`super::apply`] carries them out.
+
+use std::path::PathBuf;
+
+use crate::model::{
+    BackendKind, ChannelId, CheckpointId, JobConfig, Partitioning, Position, SubtaskId, Uid, Vertex,
+};
+use crate::run::RunAction;
+
+use super::theme::ThemeChoice;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum UiCommand {
+    /// An empty job.
+    New,
+    /// Ask for a file with the system's dialog.
+    OpenDialog,
+    /// Ask for a file with a plain path field.
+    OpenByPath,
+    OpenFile(PathBuf),
+    /// One of [`super::samples::all`].
+    OpenSample(usize),
+    /// To the file the job came from; asks where if there is none.
+    Save,
+    SaveAs,
+    SaveByPath,
+    SaveFile(PathBuf),
+    Quit,
+    /// The answer to "save the changes first?".
+    Discard,
+
+    Undo,
+    Redo,
+    AddVertex {
+        kind: VertexKind,
+        at: Option<Position>,
+    },
+    /// While dragging; all moves up to the next other edit are one undo step.
+    MoveVertex {
+        uid: Uid,
+        to: Position,
+    },
+    Connect {
+        from: Uid,
+        to: Uid,
+    },
+    /// Replace operator `uid` (which may thereby get another uid).
+    SetVertex {
+        uid: Uid,
+        vertex: Box<Vertex>,
+    },
+    SetPartitioning {
+        edge: usize,
+        partitioning: Partitioning,
+    },
+    SetConfig(Box<JobConfig>),
+    SetJobText {
+        name: String,
+        note: String,
+    },
+    Delete(Selection),
+    DeleteSelected,
+
+    StartRun,
+    /// Back to editing; the run ends.
+    LeaveRun,
+    Act(RunAction),
+    TogglePlay,
+    /// Crash the selected subtask, or let the person point at one.
+    ArmCrash,
+    Crash(SubtaskId),
+    /// While editing: for the next run. While running: ask how the new run begins.
+    ChooseBackend(BackendKind),
+    /// A new run on this backend, from the job's beginning or from a checkpoint of the present run.
+    RestartOn {
+        backend: BackendKind,
+        from: Option<CheckpointId>,
+    },
+
+    Select(Selection),
+    SetTheme(ThemeChoice),
+    SetReducedMotion(bool),
+    ShowTab(Tab),
+    ToggleInspector,
+    ToggleTimeline,
+    Fit,
+    ZoomBy(f32),
+    Show(Dialog),
+    /// Close whatever is open or armed: a dialog, the crosshair, the selection.
+    Cancel,
+}
+
+/// What the palette offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VertexKind {
+    Sequence,
+    Csv,
+    KeyedSum,
+    Sink,
+}
+
+impl VertexKind {
+    pub const ALL: [Self; 4] = [Self::Sequence, Self::Csv, Self::KeyedSum, Self::Sink];
+
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Sequence => "Sequence",
+            Self::Csv => "CSV file",
+            Self::KeyedSum => "Keyed sum",
+            Self::Sink => "Sink",
+        }
+    }
+
+    /// What adding one is called, for screen readers.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Sequence => "Add sequence source",
+            Self::Csv => "Add CSV source",
+            Self::KeyedSum => "Add keyed sum",
+            Self::Sink => "Add sink",
+        }
+    }
+
+    #[must_use]
+    pub fn hint(self) -> &'static str {
+        match self {
+            Self::Sequence => "source: 1, 2, 3 …",
+            Self::Csv => "source: its rows",
+            Self::KeyedSum => "a sum per key",
+            Self::Sink => "collects results",
+        }
+    }
+}
+
+/// What the inspector shows and Delete deletes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Selection {
+    #[default]
+    None,
+    Vertex(Uid),
+    Edge(usize),
+    Subtask(SubtaskId),
+    Channel(ChannelId),
+    Checkpoint(CheckpointId),
+}
+
+/// The linked views below the canvas.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tab {
+    #[default]
+    Timeline,
+    Checkpoints,
+    Log,
+}
+
+impl Tab {
+    pub const ALL: [Self; 3] = [Self::Timeline, Self::Checkpoints, Self::Log];
+
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Timeline => "Timeline",
+            Self::Checkpoints => "Checkpoints",
+            Self::Log => "Log",
+        }
+    }
+}
+
+/// What lies over the window and waits for an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Dialog {
+    /// Something went wrong: what, where, what to do.
+    Message {
+        title: String,
+        text: String,
+    },
+    PathToOpen {
+        path: String,
+    },
+    PathToSave {
+        path: String,
+    },
+    /// Unsaved changes stand in the way of this.
+    Unsaved {
+        then: Box<UiCommand>,
+    },
+    Backend {
+        backend: BackendKind,
+    },
+    Shortcuts,
+    About,
+}

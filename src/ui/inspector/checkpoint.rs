@@ -1,0 +1,191 @@
+//! A checkpoint: how far it is, what every subtask captured, and restoring it.
+
+use egui::{Rect, Ui, vec2};
+
+use crate::model::{Command, SubtaskId};
+use crate::recording::view::{CheckpointStatus, CheckpointView, SnapshotView};
+use crate::run::RunAction;
+
+use super::super::command::{Selection, UiCommand};
+use super::super::figures::{bytes, seconds, span, value};
+use super::super::paint::{checkpoint_square, dot};
+use super::super::theme::{Theme, semibold, size};
+use super::super::widgets::{
+    ActionButton, Emphasis, PlateRow, figure, section, sentence, small_print,
+};
+use super::{RunInspector, ledger_ui};
+
+pub fn checkpoint_ui(
+    ui: &mut Ui,
+    inspector: &RunInspector<'_>,
+    checkpoint: &CheckpointView,
+    commands: &mut Vec<UiCommand>,
+) {
+    let theme = Theme::of(ui.ctx());
+    ui.horizontal(|ui| {
+        let (slot, _) = ui.allocate_exact_size(vec2(26.0, 24.0), egui::Sense::hover());
+        checkpoint_square(ui.painter(), slot, checkpoint.id, checkpoint.into(), theme);
+        let kind = if checkpoint.kind.name() == "checkpoint" {
+            "Checkpoint"
+        } else {
+            "Final checkpoint"
+        };
+        ui.label(
+            egui::RichText::new(format!("{kind} {}", checkpoint.id)).font(semibold(size::TITLE)),
+        );
+    });
+    let (words, color) = match checkpoint.status {
+        CheckpointStatus::Pending => (
+            pending_text(inspector, checkpoint),
+            theme.checkpoint_text(checkpoint.id),
+        ),
+        CheckpointStatus::Completed if checkpoint.retained => {
+            ("Completed, and kept in the storage.".to_owned(), theme.ok)
+        }
+        CheckpointStatus::Completed => (
+            "Completed; a newer one took its place.".to_owned(),
+            theme.text_soft,
+        ),
+        CheckpointStatus::Aborted(reason) => (
+            format!("Aborted. {} ({})", reason.sentence(), reason.name()),
+            theme.error,
+        ),
+    };
+    sentence(ui, &words, color);
+    ui.add_space(6.0);
+    figures_ui(ui, inspector, checkpoint);
+    if checkpoint.retained {
+        ui.add_space(6.0);
+        let restore = ActionButton {
+            text: "Restore this checkpoint",
+            emphasis: Emphasis::Main,
+            ..Default::default()
+        };
+        if restore.ui(ui).clicked() {
+            let command = Command::Restore {
+                checkpoint: Some(checkpoint.id),
+            };
+            commands.push(UiCommand::Act(RunAction::Command(command)));
+        }
+    }
+    section(ui, "Subtasks");
+    for (id, snapshot) in &checkpoint.subtasks {
+        snapshot_ui(ui, inspector, *id, snapshot, commands);
+    }
+    for id in &checkpoint.finished {
+        let name = inspector.scene.plan.subtask_name(*id);
+        small_print(ui, &format!("{name} had finished before."));
+    }
+    ledger_ui(ui, inspector);
+}
+
+fn pending_text(inspector: &RunInspector<'_>, checkpoint: &CheckpointView) -> String {
+    let open: Vec<String> = checkpoint
+        .subtasks
+        .iter()
+        .filter(|(_, snapshot)| snapshot.acknowledged_us.is_none())
+        .map(|(id, _)| inspector.scene.short_name(*id))
+        .collect();
+    match open.len() {
+        0 => "All have acknowledged; the metadata is being written.".to_owned(),
+        1..=4 => format!("Pending: waits for {}.", super::super::figures::list(&open)),
+        n => format!("Pending: waits for {n} subtasks."),
+    }
+}
+
+fn figures_ui(ui: &mut Ui, inspector: &RunInspector<'_>, checkpoint: &CheckpointView) {
+    figure(
+        ui,
+        "Triggered (modelled)",
+        &seconds(checkpoint.triggered_us),
+    );
+    let until_us = checkpoint.decided_us.unwrap_or(inspector.scene.clock_us);
+    figure(
+        ui,
+        "Duration (modelled)",
+        &span(until_us.saturating_sub(checkpoint.triggered_us)),
+    );
+    figure(
+        ui,
+        "Acknowledged",
+        &format!(
+            "{} of {}",
+            checkpoint.acknowledged(),
+            checkpoint.subtasks.len()
+        ),
+    );
+    figure(ui, "Size", &bytes(checkpoint.size_bytes()));
+}
+
+fn snapshot_ui(
+    ui: &mut Ui,
+    inspector: &RunInspector<'_>,
+    id: SubtaskId,
+    snapshot: &SnapshotView,
+    commands: &mut Vec<UiCommand>,
+) {
+    let theme = Theme::of(ui.ctx());
+    let name = inspector.scene.plan.subtask_name(id);
+    let (detail, color) = stage(inspector.scene.clock_us, snapshot, theme);
+    let row = PlateRow {
+        name: &name,
+        detail: &detail,
+        height: 28.0,
+        is_clickable: true,
+    };
+    if row
+        .ui(ui, |painter, at| dot(painter, at, 5.0, color))
+        .clicked()
+    {
+        commands.push(UiCommand::Select(Selection::Subtask(id)));
+    }
+    let mut captured: Vec<(String, String)> = Vec::new();
+    if let Some(offset) = snapshot.offset {
+        captured.push(("offset".to_owned(), offset.to_string()));
+    }
+    captured.extend(
+        snapshot
+            .rows
+            .iter()
+            .map(|(key, sum)| (key.to_string(), value(*sum))),
+    );
+    for (name, value) in captured {
+        let rect = ui.available_rect_before_wrap();
+        let inset =
+            Rect::from_min_size(rect.min + vec2(36.0, 0.0), vec2(rect.width() - 48.0, 22.0));
+        let mut child = ui.new_child(egui::UiBuilder::new().max_rect(inset));
+        figure(&mut child, &name, &value);
+        ui.advance_cursor_after_rect(Rect::from_min_size(rect.min, vec2(rect.width(), 22.0)));
+    }
+}
+
+/// How far one subtask's part is.
+fn stage(now_us: u64, snapshot: &SnapshotView, theme: &Theme) -> (String, egui::Color32) {
+    if let Some(reason) = snapshot.declined {
+        return (format!("declined: {}", reason.name()), theme.error);
+    }
+    match snapshot {
+        SnapshotView {
+            acknowledged_us: Some(_),
+            size_bytes,
+            ..
+        } => (format!("acknowledged · {}", bytes(*size_bytes)), theme.ok),
+        SnapshotView {
+            written_us: Some(_),
+            ..
+        } => ("written".to_owned(), theme.ok),
+        SnapshotView {
+            sync_until_us: Some(until),
+            ..
+        } if now_us < *until => ("sync part".to_owned(), theme.warn),
+        SnapshotView {
+            captured_us: Some(_),
+            ..
+        } => ("async part".to_owned(), theme.warn),
+        SnapshotView {
+            first_barrier_us: Some(_),
+            ..
+        } => ("aligning".to_owned(), theme.warn),
+        _ => ("waits for the barrier".to_owned(), theme.line_strong),
+    }
+}

@@ -1,0 +1,125 @@
+//! The run as a whole, while nothing is selected: what is going on, and what a click would tell.
+
+use egui::Ui;
+
+use crate::engine::event::JobStatus;
+use crate::model::Command;
+use crate::recording::view::CheckpointStatus;
+use crate::run::RunAction;
+
+use super::super::command::UiCommand;
+use super::super::figures::{count, seconds};
+use super::super::theme::{Theme, semibold};
+use super::super::widgets::{
+    ActionButton, Emphasis, figure, section, sentence, small_print, title,
+};
+use super::channel::{inputs_ui, why_ui};
+use super::{RunInspector, ledger_ui};
+
+pub fn overview_ui(ui: &mut Ui, inspector: &RunInspector<'_>, commands: &mut Vec<UiCommand>) {
+    let scene = inspector.scene;
+    let theme = Theme::of(ui.ctx());
+    if let Some((channel, checkpoint, _)) = scene.longest_blocked() {
+        title(ui, &format!("Channel {}", scene.channel_title(channel)));
+        let words = format!("shut by barrier {checkpoint}");
+        ui.label(
+            egui::RichText::new(words)
+                .font(semibold(12.0))
+                .color(theme.checkpoint_text(checkpoint)),
+        );
+        why_ui(ui, scene, channel);
+        inputs_ui(ui, scene, scene.plan.channel(channel).to, commands);
+    } else {
+        title(ui, heading(&scene.view.job, inspector.is_playing));
+        job_ui(ui, inspector, commands);
+    }
+    section(ui, "Run");
+    figure(ui, "Time (modelled)", &seconds(scene.clock_us));
+    figure(ui, "Events", &scene.view.position.to_string());
+    let completed = scene
+        .checkpoints()
+        .filter(|c| c.status == CheckpointStatus::Completed)
+        .count();
+    figure(ui, "Checkpoints completed", &completed.to_string());
+    figure(ui, "Restarts", &scene.view.restarts.to_string());
+    ledger_ui(ui, inspector);
+    ui.add_space(8.0);
+    small_print(
+        ui,
+        "Click a channel to see why its records wait, a card to see its state, a checkpoint to restore it.",
+    );
+}
+
+fn heading(status: &JobStatus, is_playing: bool) -> &'static str {
+    match status {
+        JobStatus::Running if is_playing => "The job is running",
+        JobStatus::Running => "The job is paused",
+        JobStatus::Restarting { .. } => "The job has failed",
+        JobStatus::Restoring { .. } => "The job is being restored",
+        JobStatus::Finished => "The job has finished",
+        JobStatus::Canceled => "The job was stopped",
+    }
+}
+
+fn job_ui(ui: &mut Ui, inspector: &RunInspector<'_>, commands: &mut Vec<UiCommand>) {
+    let theme = Theme::of(ui.ctx());
+    let scene = inspector.scene;
+    match &scene.view.job {
+        JobStatus::Running if inspector.is_playing => {
+            sentence(
+                ui,
+                "Press Checkpoint (C), and watch its barriers.",
+                theme.text_soft,
+            );
+        }
+        JobStatus::Running => {
+            sentence(
+                ui,
+                "Press Space to play, → for one step, C for a checkpoint.",
+                theme.text_soft,
+            );
+        }
+        JobStatus::Restarting { cause } => {
+            sentence(
+                ui,
+                &format!(
+                    "{}. All subtasks are cancelled; what was in flight is gone.",
+                    cause.trim_end_matches('.')
+                ),
+                theme.error,
+            );
+            let latest = scene
+                .checkpoints()
+                .rev()
+                .find(|checkpoint| checkpoint.retained);
+            let words = latest.map_or_else(
+                || "Restore: afresh, from the beginning".to_owned(),
+                |checkpoint| format!("Restore checkpoint {}", checkpoint.id),
+            );
+            let button = ActionButton {
+                text: &words,
+                emphasis: Emphasis::Main,
+                ..Default::default()
+            };
+            if button.ui(ui).clicked() {
+                commands.push(UiCommand::Act(RunAction::Command(Command::Restore {
+                    checkpoint: None,
+                })));
+            }
+        }
+        JobStatus::Restoring { .. } => {
+            sentence(ui, "Every subtask reads its state back.", theme.text_soft)
+        }
+        JobStatus::Finished => {
+            let restarts = count(scene.view.restarts.into(), "restart");
+            sentence(
+                ui,
+                &format!("All sources reached their end, after {restarts}."),
+                theme.text_soft,
+            );
+        }
+        JobStatus::Canceled => {
+            sentence(ui, "Press Edit, then Run, to start again.", theme.text_soft)
+        }
+    }
+}

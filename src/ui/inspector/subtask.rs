@@ -1,0 +1,165 @@
+//! A subtask: what it does now, its state, its inputs and outputs.
+
+use egui::{Ui, vec2};
+
+use crate::engine::event::SubtaskStatus;
+use crate::model::{ChannelId, OperatorSpec, SubtaskId};
+
+use super::super::canvas::tone;
+use super::super::command::{Selection, UiCommand};
+use super::super::explain::status_of;
+use super::super::figures::value;
+use super::super::paint::dot;
+use super::super::scene::Scene;
+use super::super::theme::{Theme, medium};
+use super::super::widgets::{
+    ActionButton, Emphasis, PlateRow, figure, section, small_print, title,
+};
+use super::channel::{inputs_ui, why_ui};
+use super::{RunInspector, ledger_ui};
+
+pub fn subtask_ui(
+    ui: &mut Ui,
+    inspector: &RunInspector<'_>,
+    id: SubtaskId,
+    commands: &mut Vec<UiCommand>,
+) {
+    let scene = inspector.scene;
+    let theme = Theme::of(ui.ctx());
+    title(ui, &format!("Subtask {}", scene.plan.subtask_name(id)));
+    let status = status_of(scene, id);
+    ui.horizontal(|ui| {
+        let (slot, _) = ui.allocate_exact_size(vec2(10.0, 18.0), egui::Sense::hover());
+        dot(ui.painter(), slot.center(), 4.5, tone(theme, status.tone));
+        ui.label(
+            egui::RichText::new(&status.text)
+                .font(medium(12.5))
+                .color(theme.text_soft),
+        );
+    });
+    if let Some(channel) = waiting_input(scene, id) {
+        why_ui(ui, scene, channel);
+    }
+    state_ui(ui, inspector, id);
+    if !scene.plan.subtask(id).inputs.is_empty() {
+        inputs_ui(ui, scene, id, commands);
+    }
+    outputs_ui(ui, scene, id, commands);
+    ui.add_space(12.0);
+    let can_crash = !matches!(
+        scene.subtask(id).status,
+        SubtaskStatus::Failed | SubtaskStatus::Canceled | SubtaskStatus::Finished
+    );
+    let crash = ActionButton {
+        text: "Crash this subtask",
+        emphasis: Emphasis::Danger,
+        is_disabled: !can_crash,
+        ..Default::default()
+    };
+    if crash.ui(ui).clicked() {
+        commands.push(UiCommand::Crash(id));
+    }
+    ledger_ui(ui, inspector);
+}
+
+/// The input that is worth explaining: a shut one with records behind it.
+fn waiting_input(scene: Scene<'_>, id: SubtaskId) -> Option<ChannelId> {
+    let is_waiting = |channel: &ChannelId| scene.channel(*channel).blocked.is_some();
+    scene
+        .inputs_of(id)
+        .filter(is_waiting)
+        .max_by_key(|channel| scene.channel(*channel).records())
+}
+
+fn state_ui(ui: &mut Ui, inspector: &RunInspector<'_>, id: SubtaskId) {
+    let scene = inspector.scene;
+    let subtask = scene.subtask(id);
+    let plan = scene.plan.subtask(id);
+    section(ui, "State");
+    match &plan.operator {
+        OperatorSpec::Source(_) => {
+            figure(ui, "Offset", &subtask.offset.to_string());
+            figure(ui, "Emitted in all", &subtask.emitted.to_string());
+        }
+        OperatorSpec::KeyedSum(_) => {
+            rows_ui(ui, inspector, id);
+            let groups = &plan.key_groups;
+            figure(
+                ui,
+                "Key groups",
+                &format!(
+                    "{} – {} of {}",
+                    groups.start(),
+                    groups.end(),
+                    plan.max_parallelism
+                ),
+            );
+            figure(ui, "Processed in all", &subtask.processed.to_string());
+        }
+        OperatorSpec::Sink(_) => {
+            figure(ui, "Collected", &subtask.collected.to_string());
+            for record in subtask.recent.iter().rev().take(8) {
+                let key = record
+                    .key
+                    .as_ref()
+                    .map_or_else(|| "value".to_owned(), ToString::to_string);
+                figure(
+                    ui,
+                    &format!("{key} · {}", scene.origin_name(record)),
+                    &value(record.value),
+                );
+            }
+        }
+    }
+}
+
+fn rows_ui(ui: &mut Ui, inspector: &RunInspector<'_>, id: SubtaskId) {
+    let theme = Theme::of(ui.ctx());
+    let rows = &inspector.scene.subtask(id).rows;
+    if rows.is_empty() {
+        small_print(ui, "No key yet.");
+    }
+    for (key, row) in rows {
+        let (name, detail) = (key.to_string(), value(row.value));
+        let color = theme.key(inspector.keys.index(key));
+        let plate = PlateRow {
+            name: &name,
+            detail: &detail,
+            height: 28.0,
+            is_clickable: false,
+        };
+        plate.ui(ui, |painter, at| dot(painter, at, 5.0, color));
+    }
+}
+
+fn outputs_ui(ui: &mut Ui, scene: Scene<'_>, id: SubtaskId, commands: &mut Vec<UiCommand>) {
+    let theme = Theme::of(ui.ctx());
+    if scene.outputs_of(id).next().is_none() {
+        return;
+    }
+    section(ui, "Outputs");
+    for channel in scene.outputs_of(id) {
+        let name = scene.plan.subtask_name(scene.plan.channel(channel).to);
+        let records = scene.channel(channel).records();
+        let capacity = scene.job.config.channel_capacity;
+        let is_full = scene.is_full(channel);
+        let detail = if is_full {
+            format!("full · {records} of {capacity}")
+        } else {
+            format!("{records} of {capacity}")
+        };
+        let color = if is_full { theme.warn } else { theme.ok };
+        let row = PlateRow {
+            name: &name,
+            detail: &detail,
+            height: 28.0,
+            is_clickable: true,
+        };
+        if row
+            .ui(ui, |painter, at| dot(painter, at, 5.0, color))
+            .clicked()
+        {
+            commands.push(UiCommand::Select(Selection::Channel(channel)));
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The linked views below the canvas: tabs, and what each shows.
+
+mod checkpoints;
+mod log;
+
+use egui::{Align, Layout, Rect, RichText, Ui, UiBuilder, pos2};
+
+use crate::run::{Run, RunAction};
+
+use super::command::{Selection, Tab, UiCommand};
+use super::figures::seconds;
+use super::scene::Scene;
+use super::theme::{Theme, medium, regular};
+use super::timeline::index::TimelineIndex;
+use super::timeline::{TimelineView, timeline_ui};
+use super::widgets::tab_button;
+
+pub use checkpoints::checkpoints_ui;
+
+/// What the views show of a run.
+pub struct PanelView<'a> {
+    pub scene: Scene<'a>,
+    pub index: &'a TimelineIndex,
+    pub run: Option<&'a Run>,
+    pub selection: &'a Selection,
+    pub tab: Tab,
+    pub sentence: &'a str,
+}
+
+/// The tabs, and below them the chosen view.
+pub fn panels_ui(ui: &mut Ui, view: &PanelView<'_>, commands: &mut Vec<UiCommand>) {
+    tabs_ui(ui, view, commands);
+    let area = ui.available_rect_before_wrap();
+    let mut content = ui.new_child(
+        UiBuilder::new()
+            .max_rect(area)
+            .layout(Layout::top_down(Align::Min)),
+    );
+    content.shrink_clip_rect(area.expand(2.0));
+    match view.tab {
+        Tab::Timeline => {
+            let timeline = TimelineView {
+                job: view.scene.job,
+                index: view.index,
+                clock_us: view.scene.clock_us,
+                position: view.scene.view.position,
+                script_fired_us: &view.scene.view.script_fired_us,
+                selection: view.selection,
+                sentence: view.sentence,
+            };
+            timeline_ui(&mut content, &timeline, commands);
+        }
+        Tab::Checkpoints => checkpoints_ui(&mut content, view.scene, view.selection, commands),
+        Tab::Log => match view.run {
+            Some(run) => log::log_ui(&mut content, run, commands),
+            None => empty_ui(&mut content, "No events yet."),
+        },
+    }
+}
+
+fn tabs_ui(ui: &mut Ui, view: &PanelView<'_>, commands: &mut Vec<UiCommand>) {
+    let bounds = ui.max_rect();
+    let strip = Rect::from_min_max(bounds.min, pos2(bounds.right(), bounds.top() + 34.0));
+    let mut row = ui.new_child(
+        UiBuilder::new()
+            .max_rect(strip)
+            .layout(Layout::left_to_right(Align::Center)),
+    );
+    row.spacing_mut().item_spacing.x = 28.0;
+    for tab in Tab::ALL {
+        if tab_button(&mut row, tab.name(), tab == view.tab).clicked() {
+            commands.push(UiCommand::ShowTab(tab));
+        }
+    }
+    if let Some(run) = view.run.filter(|run| run.branches().len() > 0) {
+        row.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            branches_ui(ui, run, commands);
+        });
+    }
+    ui.advance_cursor_after_rect(strip);
+}
+
+/// What was left behind by acting in the past, and the way back to it.
+fn branches_ui(ui: &mut Ui, run: &Run, commands: &mut Vec<UiCommand>) {
+    let theme = Theme::of(ui.ctx());
+    let count = run.branches().len();
+    let text = if count == 1 {
+        "1 other branch".to_owned()
+    } else {
+        format!("{count} other branches")
+    };
+    let text = RichText::new(text)
+        .font(medium(12.0))
+        .color(theme.text_soft);
+    ui.menu_button(text, |ui| {
+        ui.set_min_width(200.0);
+        for (index, reached_us) in run.branches().enumerate() {
+            let words = format!("Branch left at {}", seconds(reached_us));
+            if ui.button(words).clicked() {
+                commands.push(UiCommand::Act(RunAction::SwitchBranch(index)));
+                ui.close();
+            }
+        }
+    })
+    .response
+    .on_hover_text("Acting in the past opened another branch. Go back to an earlier one here.");
+}
+
+pub fn empty_ui(ui: &mut Ui, text: &str) {
+    let theme = Theme::of(ui.ctx());
+    ui.add_space(10.0);
+    ui.label(RichText::new(text).font(regular(13.0)).color(theme.dim));
+}

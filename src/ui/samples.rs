@@ -1,0 +1,80 @@
+//! The jobs under File ▸ Samples: those of the folder `samples/`, built in.
+
+use std::path::Path;
+
+use crate::model::JobGraph;
+use crate::project;
+
+/// A sample's name, what it shows, and its file.
+pub struct Sample {
+    pub name: &'static str,
+    pub hint: &'static str,
+    text: &'static str,
+    /// Data that the job reads: its place below the job's folder, and its content.
+    data: Option<(&'static str, &'static str)>,
+}
+
+#[must_use]
+pub fn all() -> &'static [Sample] {
+    &[
+        Sample {
+            name: "odd-even",
+            hint: "a crash, and exactly once",
+            text: include_str!("../../samples/odd-even.ron"),
+            data: None,
+        },
+        Sample {
+            name: "two-sources",
+            hint: "barriers that align",
+            text: include_str!("../../samples/two-sources.ron"),
+            data: None,
+        },
+        Sample {
+            name: "weather",
+            hint: "a CSV file of real data",
+            text: include_str!("../../samples/weather.ron"),
+            data: Some((
+                "data/seattle-weather.csv",
+                include_str!("../../samples/data/seattle-weather.csv"),
+            )),
+        },
+    ]
+}
+
+impl Sample {
+    /// The job; an empty one if the sample does not parse, which a test rules out.
+    #[must_use]
+    pub fn job(&self) -> JobGraph {
+        let file = format!("{}.ron", self.name);
+        project::parse(self.text, &file)
+            .map(|loaded| loaded.job)
+            .unwrap_or_default()
+    }
+
+    /// Data that the job reads: its place below the job's folder, and its content.
+    #[must_use]
+    pub fn data(&self) -> Option<(&'static Path, &'static str)> {
+        self.data.map(|(path, content)| (Path::new(path), content))
+    }
+}
+
+/// The job that an empty window opens.
+#[must_use]
+pub fn odd_even() -> JobGraph {
+    all()[0].job()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::validate;
+
+    #[test]
+    fn every_built_in_sample_is_a_job_that_runs() {
+        for sample in all() {
+            let job = sample.job();
+            assert!(!job.vertices.is_empty(), "{} does not parse", sample.name);
+            assert_eq!(validate(&job), [], "{}", sample.name);
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! One moment of a run, with what is needed to read it: everything that the run canvas and inspector draw.
+
+use std::collections::BTreeSet;
+
+use crate::engine::plan::{ExecutionGraph, SubtaskPlan};
+use crate::model::{
+    ChannelId, CheckpointId, JobGraph, Key, KeyExpr, OperatorSpec, Record, StreamElement,
+    StreamEvent, SubtaskId,
+};
+use crate::recording::View;
+use crate::recording::view::{
+    ChannelView, CheckpointStatus, CheckpointView, InFlight, SubtaskView,
+};
+
+#[derive(Clone, Copy)]
+pub struct Scene<'a> {
+    pub job: &'a JobGraph,
+    pub plan: &'a ExecutionGraph,
+    pub view: &'a View,
+    /// Virtual time at the cursor.
+    pub clock_us: u64,
+}
+
+impl<'a> Scene<'a> {
+    #[must_use]
+    pub fn subtask(&self, id: SubtaskId) -> &'a SubtaskView {
+        &self.view.subtasks[id.index()]
+    }
+
+    #[must_use]
+    pub fn channel(&self, id: ChannelId) -> &'a ChannelView {
+        &self.view.channels[id.index()]
+    }
+
+    /// The shortest name that tells this subtask from others: `b`, or `sum 2`.
+    #[must_use]
+    pub fn short_name(&self, id: SubtaskId) -> String {
+        let SubtaskPlan {
+            name,
+            index,
+            parallelism,
+            ..
+        } = self.plan.subtask(id);
+        let short = name.strip_prefix("source ").unwrap_or(name);
+        if *parallelism == 1 {
+            short.to_owned()
+        } else {
+            format!("{short} {}", index + 1)
+        }
+    }
+
+    /// `a → sum 1/2`
+    #[must_use]
+    pub fn channel_title(&self, id: ChannelId) -> String {
+        let channel = self.plan.channel(id);
+        format!(
+            "{} → {}",
+            self.short_name(channel.from),
+            self.plan.subtask_name(channel.to)
+        )
+    }
+
+    /// The key by which `record` is known where `channel` ends; none for a plain sink's numbers.
+    #[must_use]
+    pub fn key_of(&self, channel: ChannelId, record: &Record) -> Option<Key> {
+        let receiver = self.plan.subtask(self.plan.channel(channel).to);
+        match &receiver.operator {
+            OperatorSpec::KeyedSum(spec) => spec.key.as_ref()?.key_of(record),
+            OperatorSpec::Source(_) | OperatorSpec::Sink(_) => record.key.clone(),
+        }
+    }
+
+    /// Which of the job's sources the record came from, from 0: decides its shape.
+    #[must_use]
+    pub fn source_index(&self, record: &Record) -> usize {
+        let Some(origin) = self.plan.subtasks.get(record.origin.source.index()) else {
+            return 0;
+        };
+        let sources = self.job.vertices.iter().filter(|vertex| vertex.is_source());
+        sources
+            .into_iter()
+            .position(|vertex| vertex.uid == origin.uid)
+            .unwrap_or(0)
+    }
+
+    /// `a@7`: the seventh record of source a.
+    #[must_use]
+    pub fn origin_name(&self, record: &Record) -> String {
+        format!(
+            "{}@{}",
+            self.short_name(record.origin.source),
+            record.origin.offset
+        )
+    }
+
+    /// Whether `channel` has no room for another record.
+    #[must_use]
+    pub fn is_full(&self, channel: ChannelId) -> bool {
+        self.channel(channel).records() >= self.job.config.channel_capacity as usize
+    }
+
+    pub fn outputs_of(&self, id: SubtaskId) -> impl Iterator<Item = ChannelId> + 'a {
+        self.plan
+            .subtask(id)
+            .outputs
+            .iter()
+            .flat_map(|output| output.channels.iter().copied())
+    }
+
+    pub fn inputs_of(&self, id: SubtaskId) -> impl Iterator<Item = ChannelId> + 'a {
+        self.plan.subtask(id).inputs.iter().copied()
+    }
+
+    /// The checkpoint that `id` now aligns for: some inputs are shut for it, others not yet.
+    #[must_use]
+    pub fn aligning(&self, id: SubtaskId) -> Option<CheckpointId> {
+        self.inputs_of(id).find_map(|channel| {
+            self.channel(channel)
+                .blocked
+                .map(|(checkpoint, _)| checkpoint)
+        })
+    }
+
+    /// The checkpoint whose colour frames the card of `id`: aligned for, or being captured or written.
+    #[must_use]
+    pub fn busy_with(&self, id: SubtaskId) -> Option<CheckpointId> {
+        let subtask = self.subtask(id);
+        let sync = subtask
+            .sync
+            .filter(|(_, until_us)| self.clock_us < *until_us)
+            .map(|(checkpoint, _)| checkpoint);
+        self.aligning(id)
+            .or(sync)
+            .or_else(|| subtask.writing.first().copied())
+    }
+
+    /// Inputs of `id` that have not delivered the barrier of `checkpoint` yet.
+    #[must_use]
+    pub fn missing_inputs(&self, id: SubtaskId, checkpoint: CheckpointId) -> Vec<ChannelId> {
+        let is_missing = |channel: &ChannelId| {
+            let view = self.channel(*channel);
+            !view.ended
+                && view
+                    .blocked
+                    .is_none_or(|(blocked, _)| blocked != checkpoint)
+        };
+        self.inputs_of(id).filter(is_missing).collect()
+    }
+
+    /// All checkpoints, oldest first.
+    pub fn checkpoints(&self) -> impl DoubleEndedIterator<Item = &'a CheckpointView> {
+        self.view.checkpoints.values().map(AsRef::as_ref)
+    }
+
+    #[must_use]
+    pub fn pending(&self) -> Option<&'a CheckpointView> {
+        self.checkpoints()
+            .find(|checkpoint| checkpoint.status == CheckpointStatus::Pending)
+    }
+
+    /// The records that have arrived at the end of `channel` and wait there.
+    #[must_use]
+    pub fn waiting(&self, channel: ChannelId) -> usize {
+        let has_arrived = |item: &&InFlight| item.ready_us <= self.clock_us;
+        let is_record = |item: &&InFlight| matches!(item.element, StreamElement::Record(_));
+        self.channel(channel)
+            .queue
+            .iter()
+            .filter(has_arrived)
+            .filter(is_record)
+            .count()
+    }
+
+    /// The input that has been shut for longest, for which checkpoint, and how many records wait behind it.
+    #[must_use]
+    pub fn longest_blocked(&self) -> Option<(ChannelId, CheckpointId, usize)> {
+        let blocked = self.plan.channels.iter().filter_map(|channel| {
+            let (checkpoint, since_us) = self.channel(channel.id).blocked?;
+            Some((since_us, channel.id, checkpoint))
+        });
+        let (_, channel, checkpoint) = blocked.min()?;
+        Some((channel, checkpoint, self.waiting(channel)))
+    }
+}
+
+/// A fixed order of all the keys of a job, so that each keeps its colour.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyColors {
+    texts: BTreeSet<std::sync::Arc<str>>,
+}
+
+impl KeyColors {
+    /// Learn the keys that are in `view`. Colours of known text keys may change only when a new key sorts before
+    /// them, which a recording's first moments settle.
+    pub fn learn(&mut self, view: &View) {
+        for key in view.subtasks.iter().flat_map(|subtask| subtask.rows.keys()) {
+            if let Key::Text(text) = key
+                && !self.texts.contains(text)
+            {
+                self.texts.insert(text.clone());
+            }
+        }
+    }
+
+    /// The index of `key`'s colour in the theme's table.
+    #[must_use]
+    pub fn index(&self, key: &Key) -> usize {
+        match key {
+            Key::Int { value, .. } => value.unsigned_abs() as usize,
+            Key::Text(text) => self
+                .texts
+                .iter()
+                .position(|known| known == text)
+                .unwrap_or_else(|| hash(text)),
+        }
+    }
+}
+
+/// For a text key that is on its way and in no state yet.
+fn hash(text: &str) -> usize {
+    text.bytes().fold(0_usize, |hash, byte| {
+        hash.wrapping_mul(31).wrapping_add(byte.into())
+    })
+}
+
+/// How a person calls an element: `record 7`, `barrier 3`.
+#[must_use]
+pub fn element_name(element: &StreamElement) -> String {
+    match element {
+        StreamElement::Record(record) => format!("record {}", super::figures::value(record.value)),
+        StreamElement::Event(StreamEvent::Barrier(barrier)) => format!("barrier {}", barrier.id),
+        StreamElement::Event(StreamEvent::CancelCheckpoint(id)) => format!("cancel marker {id}"),
+        StreamElement::Event(StreamEvent::EndOfData) => "end of data".to_owned(),
+        StreamElement::Event(StreamEvent::EndOfPartition) => "end of channel".to_owned(),
+    }
+}
+
+/// The first record of a queue.
+#[must_use]
+pub fn first_record(channel: &ChannelView) -> Option<(&InFlight, &Record)> {
+    channel.queue.iter().find_map(|item| match &item.element {
+        StreamElement::Record(record) => Some((item, record)),
+        StreamElement::Event(_) => None,
+    })
+}
+
+/// How many keys the operator is expected to hold in all; none where only the data tell.
+#[must_use]
+pub fn expected_keys(key: Option<&KeyExpr>) -> Option<u32> {
+    match key? {
+        KeyExpr::Modulo { modulus, .. } => Some(*modulus),
+        KeyExpr::Column => None,
+    }
+}

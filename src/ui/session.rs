@@ -1,0 +1,156 @@
+//! A run as the window holds it: the run itself, and what is gathered from it for drawing.
+
+use std::path::PathBuf;
+
+use crate::model::{BackendKind, CheckpointId, JobGraph};
+use crate::recording::Ledger;
+use crate::run::{Run, RunAction, RunError, RunOptions};
+
+use super::scene::Scene;
+use super::timeline::index::TimelineIndex;
+
+pub struct Session {
+    pub run: Run,
+    pub index: TimelineIndex,
+    /// Counts the changes of branch: two recordings of the same length may differ.
+    history: usize,
+    facts: Option<Facts>,
+    /// Since the facts were gathered.
+    age_s: f32,
+}
+
+/// What is gathered from a recording at one moment, kept until the cursor moves.
+struct Facts {
+    /// Position, and branch.
+    moment: (usize, usize),
+    ledger: Ledger,
+}
+
+/// While playing, the ledger is as old as this at most.
+const LEDGER_S: f32 = 0.15;
+
+impl Session {
+    /// Start `job` afresh.
+    ///
+    /// # Errors
+    /// Why it cannot run, as a sentence.
+    pub fn start(
+        job: &JobGraph,
+        base_dir: PathBuf,
+        backend: Option<BackendKind>,
+    ) -> Result<Self, RunError> {
+        let options = RunOptions {
+            backend,
+            base_dir,
+            ..RunOptions::default()
+        };
+        Ok(Self::of(Run::start(job, &options)?))
+    }
+
+    /// Start the same job on `backend`, from checkpoint `from` of this run if given.
+    ///
+    /// # Errors
+    /// Why it cannot, as a sentence.
+    pub fn restart_on(
+        &self,
+        backend: BackendKind,
+        from: Option<CheckpointId>,
+        base_dir: PathBuf,
+    ) -> Result<Self, RunError> {
+        let job = self.run.recording().job.clone();
+        let options = RunOptions {
+            backend: Some(backend),
+            base_dir,
+            ..RunOptions::default()
+        };
+        let run = match from {
+            Some(checkpoint) => self.run.start_from(&job, checkpoint, &options)?,
+            None => Run::start(&job, &options)?,
+        };
+        Ok(Self::of(run))
+    }
+
+    fn of(run: Run) -> Self {
+        Self {
+            run,
+            index: TimelineIndex::default(),
+            history: 0,
+            facts: None,
+            age_s: LEDGER_S,
+        }
+    }
+
+    /// Once a frame. Returns whether the picture may still change by itself.
+    pub fn update(&mut self, dt_s: f32) -> bool {
+        let is_moving = self.run.update(dt_s);
+        self.index
+            .update(self.run.recording().events(), self.history);
+        self.age_s += dt_s;
+        let moment = (self.run.view().position, self.history);
+        let is_known = self
+            .facts
+            .as_ref()
+            .is_some_and(|facts| facts.moment == moment);
+        // The ledger looks at every record: while playing, a few times a second are enough.
+        if !is_known && (!self.run.is_playing() || self.age_s > LEDGER_S) {
+            self.age_s = 0.0;
+            self.facts = Some(Facts {
+                moment,
+                ledger: self.run.recording().ledger(self.run.view()),
+            });
+        }
+        is_moving
+    }
+
+    /// Carry out `action`.
+    pub fn act(&mut self, action: RunAction) {
+        let (branches, is_switch) = (
+            self.run.branches().len(),
+            matches!(action, RunAction::SwitchBranch(_)),
+        );
+        self.run.act(action);
+        if is_switch || self.run.branches().len() != branches {
+            self.history += 1;
+        }
+    }
+
+    #[must_use]
+    pub fn scene(&self) -> Scene<'_> {
+        let recording = self.run.recording();
+        Scene {
+            job: &recording.job,
+            plan: &recording.plan,
+            view: self.run.view(),
+            clock_us: self.run.clock_us(),
+        }
+    }
+
+    #[must_use]
+    pub fn ledger(&self) -> Ledger {
+        self.facts
+            .as_ref()
+            .map(|facts| facts.ledger)
+            .unwrap_or_default()
+    }
+
+    /// What just happened, or what the last action had to say.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        if let Some(error) = self.run.error() {
+            return error.to_string();
+        }
+        if let Some(notice) = self.run.notice() {
+            return notice.to_owned();
+        }
+        match self.run.view().position.checked_sub(1) {
+            Some(last) => self.run.recording().sentence(last),
+            None => "Nothing has happened yet.".to_owned(),
+        }
+    }
+
+    /// Checkpoints that can be restored, newest first.
+    #[must_use]
+    pub fn restorable(&self) -> Vec<CheckpointId> {
+        self.run.view().store.iter().rev().copied().collect()
+    }
+}
