@@ -64,8 +64,8 @@ fn drag(window: &mut Window, from: egui::Pos2, to: egui::Pos2) {
     window.run_steps(1);
     window.drag_at(from);
     window.run_steps(1);
-    for step in 1..=5 {
-        window.hover_at(from.lerp(to, step as f32 / 5.0));
+    for share in [0.2, 0.4, 0.6, 0.8, 1.0] {
+        window.hover_at(from.lerp(to, share));
         window.run_steps(1);
     }
     window.drop_at(to);
@@ -278,6 +278,7 @@ fn a_person_takes_a_checkpoint_crashes_a_subtask_and_restores() {
     wait_for(&mut window, "the failure", |window| {
         shows(window, "sum 2/2: failed")
     });
+    press(&mut window, Modifiers::NONE, Key::Escape);
     click(&mut window, "Restore");
     wait_for(&mut window, "the restore", |window| {
         shows(window, "Restarts: 1")

@@ -224,7 +224,8 @@ impl Run {
             self.notice = Some("The recording is full. Start a new run to go on.".to_owned());
             return;
         }
-        let is_answered = self.served == self.worker.sent;
+        // An engine that is still starting has not said yet when its first thing is due.
+        let is_answered = !self.recording.events().is_empty() && self.served == self.worker.sent;
         if self.is_at_end() && is_answered && self.is_quiet() {
             self.is_playing = false;
             return;

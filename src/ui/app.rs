@@ -46,6 +46,10 @@ pub struct LockgateApp {
 }
 
 /// What a person has chosen to see.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "switches that have nothing to do with each other"
+)]
 pub(super) struct ViewState {
     pub theme: ThemeChoice,
     pub reduced_motion: bool,
@@ -192,7 +196,7 @@ impl LockgateApp {
             });
         if self.view.inspector {
             inspector_panel(ui, |ui| {
-                edit_inspector_ui(ui, &self.document, &self.selection, commands)
+                edit_inspector_ui(ui, &self.document, &self.selection, commands);
             });
         }
         CentralPanel::no_frame()

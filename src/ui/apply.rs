@@ -245,7 +245,7 @@ impl LockgateApp {
             UiCommand::AddVertex { kind, at } => {
                 let mut added = None;
                 document.edit(EditSite::Structure, now_s, |job| {
-                    added = Some(edits::add_vertex(job, kind, at))
+                    added = Some(edits::add_vertex(job, kind, at));
                 });
                 self.selection = added.map_or(Selection::None, Selection::Vertex);
                 self.edit_canvas.camera.request_fit_if_automatic();
@@ -259,13 +259,13 @@ impl LockgateApp {
             }
             UiCommand::Connect { from, to } => {
                 document.edit(EditSite::Structure, now_s, |job| {
-                    edits::connect(job, &from, &to)
+                    edits::connect(job, &from, &to);
                 });
             }
             UiCommand::SetVertex { uid, vertex } => {
                 let renamed = vertex.uid.clone();
                 document.edit(EditSite::Vertex(renamed.clone()), now_s, |job| {
-                    edits::set_vertex(job, &uid, *vertex)
+                    edits::set_vertex(job, &uid, *vertex);
                 });
                 self.selection = Selection::Vertex(renamed);
             }
@@ -274,16 +274,16 @@ impl LockgateApp {
                     if let Some(edge) = job.edges.get_mut(edge) {
                         edge.partitioning = partitioning;
                     }
-                })
+                });
             }
             UiCommand::SetConfig(config) => {
-                document.edit(EditSite::Config, now_s, |job| job.config = *config)
+                document.edit(EditSite::Config, now_s, |job| job.config = *config);
             }
             UiCommand::SetJobText { name, note } => {
                 document.edit(EditSite::JobText, now_s, |job| {
                     job.name = name;
                     job.note = note;
-                })
+                });
             }
             UiCommand::Delete(what) => self.delete(now_s, &what),
             UiCommand::DeleteSelected => self.delete(now_s, &self.selection.clone()),
@@ -381,7 +381,7 @@ impl LockgateApp {
             Some(session) if session.run.backend() == backend => {}
             Some(_) => self.dialog = Some(Dialog::Backend { backend }),
             None => self.document.edit(EditSite::Structure, now_s, |job| {
-                job.config.backend = backend
+                job.config.backend = backend;
             }),
         }
     }

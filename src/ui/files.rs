@@ -3,8 +3,9 @@
 //! The only place of the window that touches the disk.
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, TryRecvError, bounded};
 
 use crate::model::JobGraph;
 use crate::project;
@@ -89,7 +90,7 @@ impl PendingDialog {
     /// Show a dialog on its own thread; `ctx` is woken when it closes.
     #[must_use]
     pub fn start(purpose: Purpose, suggested: Option<&Path>, ctx: &egui::Context) -> Self {
-        let (sender, answer) = channel();
+        let (sender, answer) = bounded(1);
         let ctx = ctx.clone();
         let mut dialog = rfd::FileDialog::new().add_filter("Lockgate job", &["ron"]);
         if let Some(folder) = suggested
@@ -120,7 +121,6 @@ impl PendingDialog {
     /// The answer, if the dialog has closed.
     #[must_use]
     pub fn poll(&self) -> Option<Answer> {
-        use std::sync::mpsc::TryRecvError;
         match self.answer.try_recv() {
             Ok(Some(path)) => Some(Answer::Chosen(path)),
             Ok(None) if self.started.elapsed() < NEVER_SHOWN => Some(Answer::Unavailable),

@@ -13,6 +13,10 @@ use super::theme::{Theme, medium, semibold};
 use super::widgets::{ActionButton, Emphasis, icon_button};
 
 /// Everything the bar shows.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts that have nothing to do with each other"
+)]
 pub struct TopBar<'a> {
     pub title: &'a str,
     pub is_dirty: bool,
@@ -126,10 +130,10 @@ impl TopBar<'_> {
 
     fn transport_width(&self, room: Room) -> f32 {
         let mode = if self.run.is_some() { 82.0 } else { 76.0 };
-        mode + 16.0 + 5.0 * 38.0 + 4.0 * 6.0 + 16.0 + self.speed_width(room)
+        mode + 16.0 + 5.0 * 38.0 + 4.0 * 6.0 + 16.0 + Self::speed_width(room)
     }
 
-    fn speed_width(&self, room: Room) -> f32 {
+    fn speed_width(room: Room) -> f32 {
         match room {
             Room::Full => 148.0,
             Room::Compact => 108.0,
@@ -244,7 +248,7 @@ impl TopBar<'_> {
         if room == Room::Tight {
             return None;
         }
-        log_slider(ui, self.speed_width(room) - 58.0, &mut speed).then_some(speed)
+        log_slider(ui, Self::speed_width(room) - 58.0, &mut speed).then_some(speed)
     }
 
     /// From right to left.

@@ -27,9 +27,9 @@ pub fn callout(pen: &Pen<'_>, layout: &Layout, room: Rect) {
     let half = pen.scaled(layout.tube_width) / 2.0;
     let rect = place(pen, layout, room, (gate, card, half), size);
     let waiting_at = pen.pos(curve.before_end((layout.tube_width * 1.9).min(curve.length() * 0.3)));
-    let side = if rect.center().y < gate.y { -1.0 } else { 1.0 };
-    let target = waiting_at + vec2(0.0, side * (half + 2.0));
-    let edge = if side < 0.0 {
+    let direction = if rect.center().y < gate.y { -1.0 } else { 1.0 };
+    let target = waiting_at + vec2(0.0, direction * (half + 2.0));
+    let edge = if direction < 0.0 {
         rect.bottom()
     } else {
         rect.top()

@@ -114,7 +114,7 @@ pub fn coordinator_ui(
 }
 
 /// The pending checkpoint, else the latest.
-fn shown_checkpoint<'a>(scene: Scene<'a>) -> Option<&'a CheckpointView> {
+fn shown_checkpoint(scene: Scene<'_>) -> Option<&CheckpointView> {
     scene.pending().or_else(|| scene.checkpoints().next_back())
 }
 

@@ -76,16 +76,16 @@ fn dragging(
         let theme = Theme::of(ui.ctx());
         ui.ctx().set_cursor_icon(CursorIcon::Grabbing);
         let layer = egui::LayerId::new(egui::Order::Tooltip, response.id);
-        let painter = ui.ctx().layer_painter(layer);
+        let above = ui.ctx().layer_painter(layer);
         let ghost = Rect::from_center_size(pointer, vec2(150.0, 44.0));
         framed(
-            &painter,
+            &above,
             ghost,
             8.0,
             theme.card,
             Stroke::new(1.5, theme.accent),
         );
-        painter.text(
+        above.text(
             ghost.center(),
             Align2::CENTER_CENTER,
             kind.title(),

@@ -153,7 +153,6 @@ impl Sprite<'_> {
 }
 
 /// Circle, rounded square, hexagon, diamond, by source; wider ones for long figures.
-#[must_use]
 pub fn token_shape(source: usize, center: Pos2, size: Vec2, color: Color32) -> Shape {
     let rect = Rect::from_center_size(center, size);
     let (half, mid) = (size.y / 2.0, center.y);

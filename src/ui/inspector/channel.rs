@@ -86,7 +86,7 @@ fn queue_ui(ui: &mut Ui, inspector: &RunInspector<'_>, id: ChannelId) {
         let detail = format!("arrived {}", seconds(since_us));
         let theme = Theme::of(ui.ctx());
         plate(&name, &detail).ui(ui, |painter, at| {
-            barrier_mark(painter, at, theme.checkpoint(checkpoint))
+            barrier_mark(painter, at, theme.checkpoint(checkpoint));
         });
     }
     for item in view.queue.iter().take(MAX_LISTED) {
@@ -119,13 +119,13 @@ fn element_row(ui: &mut Ui, inspector: &RunInspector<'_>, id: ChannelId, item: &
                 .unwrap_or_default();
             let detail = format!("{key}{}{}", scene.origin_name(record), arrival);
             plate(&name, &detail).ui(ui, |painter, at| {
-                token_mark(painter, theme, inspector, id, record, at)
+                token_mark(painter, theme, inspector, id, record, at);
             });
         }
         StreamElement::Event(StreamEvent::Barrier(barrier)) => {
             let detail = format!("triggered {}{arrival}", seconds(barrier.triggered_us));
             plate(&name, &detail).ui(ui, |painter, at| {
-                barrier_mark(painter, at, theme.checkpoint(barrier.id))
+                barrier_mark(painter, at, theme.checkpoint(barrier.id));
             });
         }
         StreamElement::Event(_) => {
@@ -135,7 +135,7 @@ fn element_row(ui: &mut Ui, inspector: &RunInspector<'_>, id: ChannelId, item: &
                     Rect::from_center_size(at, vec2(9.0, 9.0)),
                     1.0,
                     theme.text_soft,
-                )
+                );
             };
             plate(&name, arrival.trim_start_matches(" · ")).ui(ui, square);
         }

@@ -41,7 +41,7 @@ pub fn edge_ui(ui: &mut Ui, document: &Document, index: usize, commands: &mut Ve
             });
         }
         ui.indent(partitioning.name(), |ui| {
-            small_print(ui, meaning(partitioning))
+            small_print(ui, meaning(partitioning));
         });
     }
     ui.add_space(12.0);

@@ -133,7 +133,7 @@ fn checkpoints_ui(ui: &mut Ui, config: &mut JobConfig) {
         ui.add(DragValue::new(&mut checkpointing.tolerable_failed).range(0..=100))
     });
     field(ui, "After a failure", |ui| {
-        restart_ui(ui, &mut config.restart)
+        restart_ui(ui, &mut config.restart);
     });
     if let RestartStrategy::FixedDelay { delay_ms } = &mut config.restart {
         field(ui, "Delay", |ui| {

@@ -59,7 +59,7 @@ pub fn edit_inspector_ui(
             None => job::job_ui(ui, document, commands),
         },
         Selection::Edge(index) if *index < job.edges.len() => {
-            edge::edge_ui(ui, document, *index, commands)
+            edge::edge_ui(ui, document, *index, commands);
         }
         _ => job::job_ui(ui, document, commands),
     });

@@ -108,7 +108,7 @@ fn job_ui(ui: &mut Ui, inspector: &RunInspector<'_>, commands: &mut Vec<UiComman
             }
         }
         JobStatus::Restoring { .. } => {
-            sentence(ui, "Every subtask reads its state back.", theme.text_soft)
+            sentence(ui, "Every subtask reads its state back.", theme.text_soft);
         }
         JobStatus::Finished => {
             let restarts = count(scene.view.restarts.into(), "restart");
@@ -119,7 +119,7 @@ fn job_ui(ui: &mut Ui, inspector: &RunInspector<'_>, commands: &mut Vec<UiComman
             );
         }
         JobStatus::Canceled => {
-            sentence(ui, "Press Edit, then Run, to start again.", theme.text_soft)
+            sentence(ui, "Press Edit, then Run, to start again.", theme.text_soft);
         }
     }
 }

@@ -168,10 +168,10 @@ impl TimelineIndex {
                 self.mark(event.at_us, MarkKind::Crash(*subtask));
             }
             EventKind::JobStatus(JobStatus::Restoring { from }) => {
-                self.mark(event.at_us, MarkKind::Restore(*from))
+                self.mark(event.at_us, MarkKind::Restore(*from));
             }
             EventKind::JobStatus(JobStatus::Finished | JobStatus::Canceled) => {
-                self.mark(event.at_us, MarkKind::End)
+                self.mark(event.at_us, MarkKind::End);
             }
             EventKind::CommandAccepted {
                 command,
@@ -220,7 +220,7 @@ impl TimelineIndex {
                 bar.sync_end_us = bar.sync_end_us.max(Some(*sync_until_us));
             }),
             EventKind::Completed { checkpoint } => {
-                self.change(*checkpoint, |bar| bar.decided_us = Some(at_us))
+                self.change(*checkpoint, |bar| bar.decided_us = Some(at_us));
             }
             EventKind::Aborted { checkpoint, .. } => self.change(*checkpoint, |bar| {
                 bar.decided_us = Some(at_us);
