@@ -239,6 +239,7 @@ mod tests {
             uid: Uid::new("sum"),
             subtask: 0,
         };
+        job.script.clear();
         job.script.push(ScriptEntry {
             when: When::Emitted {
                 uid: Uid::new("numbers"),
@@ -265,7 +266,7 @@ mod tests {
         let mut job = samples::odd_even();
         let before = job.clone();
         let mut vertex = job.vertex(&Uid::new("sum")).unwrap().clone();
-        vertex.uid = Uid::new("sink");
+        vertex.uid = Uid::new("out");
         set_vertex(&mut job, &Uid::new("sum"), vertex);
         assert_eq!(job, before);
     }
