@@ -4,6 +4,8 @@
 
 #[path = "engine/alignment.rs"]
 mod alignment;
+#[path = "engine/coordinator.rs"]
+mod coordinator;
 #[path = "engine/crashes.rs"]
 mod crashes;
 #[path = "engine/cut.rs"]

@@ -1,5 +1,11 @@
 //! Jobs on disk. A file that loads is a job that runs; a file that does not load says where and why, and changes nothing.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test may end where it stands"
+)]
+
 #[path = "files/csv.rs"]
 mod csv;
 #[path = "files/golden.rs"]

@@ -1,5 +1,7 @@
 //! What begins ends: checkpoints, late writers, folders. Nothing is left over.
 
+use std::fs;
+use std::sync::Barrier;
 use std::thread;
 
 use lockgate::engine::storage::StorageError;
@@ -79,18 +81,26 @@ fn a_late_write_for_a_discarded_checkpoint_leaks_nothing() {
     }
 }
 
-/// The same when both happen at once. Catches a discard that a writer can overtake half-way.
+/// The same when both happen at once. Catches a discard that empties a folder into which others still write.
 #[test]
 fn discarding_while_writing_leaks_nothing() {
     let world = World::new(Place::Files);
     let storage = world.storage.as_ref();
-    for number in 1..=60 {
+    for number in 1..=30 {
         let checkpoint = CheckpointId(number);
         storage.begin(checkpoint).unwrap();
+        // Enough to remove that the writers are not done before.
+        for file in 0..300 {
+            let name = format!("chk-{checkpoint}/filler-{file}");
+            fs::write(world.checkpoints().join(name), "").unwrap();
+        }
+        let writers_ready = Barrier::new(3);
         thread::scope(|scope| {
             for writer in 0..2 {
+                let writers_ready = &writers_ready;
                 scope.spawn(move || {
-                    for stream in 0..20 {
+                    writers_ready.wait();
+                    for stream in 0..1_000 {
                         let name = format!("sum-{writer}.{stream}");
                         match storage.write_stream(checkpoint, &name, b"state") {
                             Ok(_) => {}
@@ -100,15 +110,26 @@ fn discarding_while_writing_leaks_nothing() {
                     }
                 });
             }
-            scope.spawn(move || {
-                // A moment that varies, without a clock.
-                for _ in 0..number * 500 {
-                    std::hint::spin_loop();
-                }
-                storage.discard(checkpoint).unwrap();
-            });
+            writers_ready.wait();
+            storage.discard(checkpoint).unwrap();
         });
         assert!(names_in(&world.checkpoints()).is_empty());
+    }
+}
+
+/// Catches a second stream that silently takes the place of the first, and a failed write that leaves its half.
+#[test]
+fn no_two_streams_share_a_name() {
+    for place in PLACES {
+        let world = World::new(place);
+        world.storage.begin(CP1).unwrap();
+        let first = world.storage.write_stream(CP1, "sum-0", b"one").unwrap();
+        let files = files_in(&world.checkpoints());
+        let second = world.storage.write_stream(CP1, "sum-0", b"two");
+        // What lies in its handle cannot take another's place.
+        assert_eq!(second.is_err(), matches!(place, Place::Files));
+        assert_eq!(files_in(&world.checkpoints()), files);
+        assert_eq!(world.storage.read_stream(&first).unwrap(), b"one");
     }
 }
 

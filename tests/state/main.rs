@@ -1,5 +1,11 @@
 //! The laws of keyed state and checkpoint storage. Each says which broken mechanism it would catch.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test may end where it stands"
+)]
+
 mod damage;
 mod exactness;
 mod lifecycle;

@@ -163,6 +163,9 @@ fn rocksdb_files_must_be_whole_and_plain() {
             .unwrap_err();
         assert!(matches!(error, StateError::RocksDb { .. }), "{error}");
     }
+    let none = KeyedStateHandle::RocksDb { files: Vec::new() };
+    let error = world.restore(BackendKind::RocksDb, &none).unwrap_err();
+    assert!(matches!(error, StateError::RocksDb { .. }), "{error}");
     for path in ["../stray", "/tmp/stray", "a/b", "..", ""] {
         let mut files = files.clone();
         files[0].0 = path.to_owned();

@@ -40,7 +40,8 @@ pub trait CheckpointStorage: Send + Sync {
     /// [`StorageError::AlreadyBegun`], or the folder cannot be made.
     fn begin(&self, checkpoint: CheckpointId) -> Result<(), StorageError>;
 
-    /// Keep `bytes` as the stream `name` of `checkpoint`. Any text is a name; no two streams share one.
+    /// Keep `bytes` as the stream `name` of `checkpoint`. Any text is a name; no two streams may share one (what lies
+    /// in its handle needs no name, and need not be refused).
     ///
     /// After an error nothing of this stream is left. In particular a subtask that is late, whose checkpoint was
     /// discarded meanwhile, gets [`StorageError::NotOpen`] and has nothing to clean up; it need only drop the
