@@ -51,13 +51,13 @@ impl Motion {
     /// Where to draw an element that belongs `target` before the gate, at most `pace` points per microsecond nearer
     /// than it was, and not before `least`.
     pub fn place(&mut self, id: Identity, target: f32, pace: f32, least: f32) -> f32 {
-        let place = match self.shown.get(&id) {
+        let reached = match self.shown.get(&id) {
             Some(shown) => target.max(shown - pace * self.passed_us as f32),
             None => target,
         };
-        let place = place.max(least);
-        self.next.insert(id, place);
-        place
+        let reached = reached.max(least);
+        self.next.insert(id, reached);
+        reached
     }
 
     /// End the frame: what was not drawn is forgotten.
@@ -79,25 +79,28 @@ mod tests {
         place
     }
 
+    #[track_caller]
+    fn assert_at(place: f32, expected: f32) {
+        assert!((place - expected).abs() < 1e-3, "{place}, not {expected}");
+    }
+
     #[test]
     fn a_queue_moves_up_at_its_pace() {
         let mut motion = Motion::default();
-        assert_eq!(frame(&mut motion, 0, true, 100.0), 100.0);
-        assert_eq!(frame(&mut motion, 10_000, true, 76.0), 90.0);
-        assert_eq!(frame(&mut motion, 30_000, true, 76.0), 76.0);
+        assert_at(frame(&mut motion, 0, true, 100.0), 100.0);
+        assert_at(frame(&mut motion, 10_000, true, 76.0), 90.0);
+        assert_at(frame(&mut motion, 30_000, true, 76.0), 76.0);
     }
 
     #[test]
     fn a_paused_or_scrubbed_picture_is_exact() {
         let mut motion = Motion::default();
         frame(&mut motion, 0, true, 100.0);
-        assert_eq!(frame(&mut motion, 1_000, false, 76.0), 76.0);
+        assert_at(frame(&mut motion, 1_000, false, 76.0), 76.0);
         frame(&mut motion, 2_000, true, 76.0);
-        assert_eq!(
-            frame(&mut motion, 1_000, true, 100.0),
-            100.0,
-            "back in time"
-        );
-        assert_eq!(frame(&mut motion, 900_000, true, 20.0), 20.0, "a leap");
+        // Back in time.
+        assert_at(frame(&mut motion, 1_000, true, 100.0), 100.0);
+        // A leap.
+        assert_at(frame(&mut motion, 900_000, true, 20.0), 20.0);
     }
 }
