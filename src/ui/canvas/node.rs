@@ -136,10 +136,10 @@ pub fn key_line(key: Option<&KeyExpr>) -> String {
 }
 
 fn subtasks_line(vertex: &Vertex) -> String {
-    let groups = vertex.effective_max_parallelism();
     match (&vertex.operator, vertex.parallelism) {
-        (OperatorSpec::KeyedSum(_), 1) => format!("1 subtask · {groups} key groups"),
-        (OperatorSpec::KeyedSum(_), n) => format!("{n} subtasks · {groups} key groups"),
+        (OperatorSpec::KeyedSum(_), _) => {
+            format!("{} key groups", vertex.effective_max_parallelism())
+        }
         (_, 1) => "1 subtask".to_owned(),
         (_, n) => format!("{n} subtasks"),
     }
