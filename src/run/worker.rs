@@ -3,6 +3,7 @@
 //! Requests go in over a bounded channel; events come out through a mutex that either side holds only to move a
 //! vector. The window never waits: where it cannot have the lock at once, it takes the events a frame later.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -95,6 +96,8 @@ impl News {
 struct Board {
     shared: Mutex<Shared>,
     news: Condvar,
+    /// Nobody wants to know any more: end after the present step.
+    is_abandoned: AtomicBool,
 }
 
 /// The window's end of the thread. Dropping it ends the thread, after the step it is in.
@@ -171,6 +174,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
+        self.shared.is_abandoned.store(true, Ordering::Relaxed);
         self.requests = None;
         if let Some(thread) = self.thread.take() {
             // A thread that panicked has said so on stderr; there is nothing left to save.
@@ -197,7 +201,9 @@ fn live(blueprint: Blueprint, inbox: &Receiver<Request>, board: &Board) {
         Err(error) => return board.fail(error),
     };
     hand_over(&mut session, board, 0);
-    while let Ok(request) = inbox.recv() {
+    while let Ok(request) = inbox.recv()
+        && !board.is_abandoned.load(Ordering::Relaxed)
+    {
         match request {
             Request::Advance { until_us } => advance(&mut session, until_us, board),
             // A step that nobody can see is none.
@@ -223,7 +229,7 @@ fn live(blueprint: Blueprint, inbox: &Receiver<Request>, board: &Board) {
 
 fn advance(session: &mut Session, until_us: u64, board: &Board) {
     let mut steps = 0;
-    while session.step_until(until_us) {
+    while !board.is_abandoned.load(Ordering::Relaxed) && session.step_until(until_us) {
         steps += 1;
         if steps % BATCH_EVENTS == 0 {
             hand_over(session, board, 0);

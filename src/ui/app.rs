@@ -105,6 +105,14 @@ impl LockgateApp {
         self.session.is_some()
     }
 
+    /// Where a run is in its time; 0 without one.
+    #[must_use]
+    pub fn clock_us(&self) -> u64 {
+        self.session
+            .as_ref()
+            .map_or(0, |session| session.run.clock_us())
+    }
+
     /// Carry out `command`, as if a person had asked for it.
     pub fn command(&mut self, ctx: &egui::Context, command: UiCommand) {
         self.apply(ctx, command);

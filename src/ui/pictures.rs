@@ -147,37 +147,6 @@ fn draw(name: &str, size: Vec2, kind: ThemeKind, selection: Selection, moment: M
     }
 }
 
-/// Not a measurement (that is the benchmark's), only a bound that a mistake would break by far: no frame of a
-/// window full of tokens takes long, also in an unoptimised build.
-#[test]
-fn a_full_window_is_drawn_quickly() {
-    let mut moment = two_sources();
-    let tokens: Vec<_> = moment.view.channels[0].queue.iter().cloned().collect();
-    for channel in &mut moment.view.channels {
-        channel
-            .queue
-            .extend(tokens.iter().cycle().take(300).cloned());
-    }
-    let picture = Picture {
-        moment,
-        canvas: RunCanvas::default(),
-        selection: Selection::None,
-        kind: ThemeKind::Dark,
-    };
-    let mut harness = Harness::builder()
-        .with_size(vec2(1440.0, 900.0))
-        .with_context_setup(fonts::install)
-        .build_ui_state(|ui, picture: &mut Picture| picture.ui(ui), picture);
-    harness.run_steps(3);
-    let begun = std::time::Instant::now();
-    harness.run_steps(10);
-    let frame = begun.elapsed() / 10;
-    assert!(
-        frame < std::time::Duration::from_millis(250),
-        "{frame:?} for a frame"
-    );
-}
-
 #[test]
 fn the_running_window_is_drawn_in_every_theme_and_size() {
     for (theme, kind) in [
