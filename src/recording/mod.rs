@@ -16,7 +16,7 @@ use crate::model::{JobGraph, Origin, Record, StreamElement, StreamEvent, Subtask
 pub use ledger::{Ledger, Tally};
 pub use view::View;
 
-/// A view is kept after every so many events; seeking folds at most this many.
+/// A view is kept after so many events at least; see [`Recording::append`].
 const KEYFRAME_EVENTS: usize = 256;
 
 /// A run's events with what makes moving about in them fast.
@@ -24,7 +24,7 @@ pub struct Recording {
     pub job: Arc<JobGraph>,
     pub plan: Arc<ExecutionGraph>,
     events: Vec<TraceEvent>,
-    /// The views after 0, 256, 512 … events.
+    /// Views along the way, by position; the first is at 0.
     keyframes: Vec<View>,
     /// The view after all events.
     head: View,
@@ -53,6 +53,9 @@ impl Recording {
     }
 
     /// Add what happened next.
+    ///
+    /// A view is kept as soon as the events since the last one weigh as much as it does: so all kept views together
+    /// take no more than the events do, and seeking folds no more events than a view has parts (256 at least).
     pub fn append(&mut self, event: TraceEvent) {
         match &event.kind {
             EventKind::StateChanged {
@@ -72,7 +75,8 @@ impl Recording {
         }
         self.head.apply(&self.plan, &event);
         self.events.push(event);
-        if self.events.len().is_multiple_of(KEYFRAME_EVENTS) {
+        let last = self.keyframes.last().map_or(0, |view| view.position);
+        if self.events.len() - last >= KEYFRAME_EVENTS.max(self.head.weight()) {
             self.keyframes.push(self.head.clone());
         }
     }
@@ -95,9 +99,11 @@ impl Recording {
         if position == self.events.len() {
             return self.head.clone();
         }
-        let frame = position / KEYFRAME_EVENTS;
-        let mut view = self.keyframes[frame].clone();
-        for event in &self.events[frame * KEYFRAME_EVENTS..position] {
+        let frame = self
+            .keyframes
+            .partition_point(|view| view.position <= position);
+        let mut view = self.keyframes[frame.saturating_sub(1)].clone();
+        for event in &self.events[view.position..position] {
             view.apply(&self.plan, event);
         }
         view

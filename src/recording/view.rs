@@ -39,6 +39,19 @@ pub struct View {
     pub state_changes: u32,
 }
 
+impl View {
+    /// How many parts a copy of this view has, roughly: rows, records and elements.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        let subtasks = self
+            .subtasks
+            .iter()
+            .map(|subtask| subtask.rows.len() + subtask.recent.len());
+        let channels = self.channels.iter().map(|channel| channel.queue.len() + 1);
+        subtasks.sum::<usize>() + channels.sum::<usize>() + self.checkpoints.len()
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct SubtaskView {
     pub status: SubtaskStatus,
