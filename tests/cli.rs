@@ -199,7 +199,54 @@ fn a_job_that_stays_down_has_its_own_code() {
         String::from_utf8_lossy(&output.stderr)
     );
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("down: s 1/1 crashed."), "{text}");
+    assert!(
+        text.contains("down after 0.300 s (modelled): s 1/1 crashed."),
+        "{text}"
+    );
+}
+
+/// Breaks if ties among script entries are left to the seed.
+#[test]
+fn script_entries_of_one_moment_fire_in_the_order_of_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let at_once = "(AtMs(500), Crash(\"s\", 0)), (AtMs(500), Restore)";
+    let text = CRASH.replace("(Processed(\"s\", 0, 3), Crash(\"s\", 0))", at_once);
+    let path = file(dir.path(), "tie.ron", &text.replace("END", "8"));
+    for seed in 1..=6 {
+        let report = report(&["run", path.to_str().unwrap(), "--seed", &seed.to_string()]);
+        assert_eq!(report["status"], "finished", "seed {seed}");
+    }
+}
+
+#[test]
+fn a_run_ends_when_its_last_event_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("trace.jsonl");
+    let report = report(&[
+        "run",
+        &sample("odd-even.ron"),
+        "--trace",
+        trace.to_str().unwrap(),
+    ]);
+    let text = std::fs::read_to_string(&trace).unwrap();
+    let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!(report["ended_us"], last["at_us"]);
+}
+
+#[test]
+fn a_trace_does_not_take_the_place_of_the_job() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = CRASH.replace("END", "8");
+    let path = file(dir.path(), "job.ron", &text);
+    let path = path.to_str().unwrap();
+    let output = lockgate(&["run", path, "--trace", path]);
+    assert_eq!(output.status.code(), Some(4));
+    assert!(
+        String::from_utf8(output.stderr)
+            .unwrap()
+            .contains("would overwrite")
+    );
+    assert_eq!(std::fs::read_to_string(path).unwrap(), text);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `lockgate run`: a job and its script without a window.
 
+use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use sha2::{Digest, Sha256};
 use super::live::run_live;
 use super::report::Report;
 use super::{Exit, ReportFormat, RunArgs};
-use crate::model::JobGraph;
+use crate::model::{Command, JobGraph, OperatorSpec, SourceKind, SourceSpec};
 use crate::project;
 use crate::recording::{Recording, View};
 use crate::run::{Run, RunError, RunOptions};
@@ -44,6 +45,9 @@ pub fn run(args: &RunArgs) -> Exit {
 }
 
 fn run_stepped(job: &JobGraph, options: &RunOptions, args: &RunArgs) -> Result<Report, RunError> {
+    if let Some(path) = &args.trace {
+        refuse_to_overwrite(job, options, &args.file, path)?;
+    }
     let mut run = Run::start(job, options)?;
     let until_us = args.until_ms.map(|ms| ms.saturating_mul(1000));
     if until_us.is_none() && !ends_by_itself(job) {
@@ -68,7 +72,6 @@ fn run_stepped(job: &JobGraph, options: &RunOptions, args: &RunArgs) -> Result<R
 
 /// Every source has an end, or the script stops the job.
 fn ends_by_itself(job: &JobGraph) -> bool {
-    use crate::model::{Command, OperatorSpec, SourceKind};
     let ends = |operator: &OperatorSpec| match operator {
         OperatorSpec::Source(source) => {
             source.end.is_some() || matches!(source.kind, SourceKind::Csv(_))
@@ -140,17 +143,40 @@ fn hash(recording: &Recording) -> Result<String, RunError> {
     Ok(format!("{digest:x}"))
 }
 
-fn write_trace(recording: &Recording, path: &Path) -> Result<(), RunError> {
-    let write = || -> io::Result<()> {
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
-        write_events(recording, &mut BufWriter::new(&mut file))?;
-        file.persist(path)?;
-        Ok(())
+/// A trace must not take the place of what the run is made from.
+fn refuse_to_overwrite(
+    job: &JobGraph,
+    options: &RunOptions,
+    file: &Path,
+    trace: &Path,
+) -> Result<(), RunError> {
+    let data = job
+        .vertices
+        .iter()
+        .filter_map(|vertex| match &vertex.operator {
+            OperatorSpec::Source(SourceSpec {
+                kind: SourceKind::Csv(spec),
+                ..
+            }) => Some(options.base_dir.join(&spec.path)),
+            _ => None,
+        });
+    let Ok(target) = trace.canonicalize() else {
+        return Ok(());
     };
-    write().map_err(|error| {
+    let mut read = data.chain([file.to_owned()]);
+    if read.any(|path| path.canonicalize().is_ok_and(|path| path == target)) {
+        let trace = trace.display();
+        return Err(RunError(format!(
+            "The trace would overwrite {trace}, which the run reads. Choose another place."
+        )));
+    }
+    Ok(())
+}
+
+fn write_trace(recording: &Recording, path: &Path) -> Result<(), RunError> {
+    let file = File::create(path);
+    let written = file.and_then(|file| write_events(recording, &mut BufWriter::new(file)));
+    written.map_err(|error| {
         let path = path.display();
         RunError(format!(
             "The trace cannot be written to {path}: {error}. Choose another place."

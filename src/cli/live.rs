@@ -68,10 +68,12 @@ fn describe(
             })
             .collect();
     }
+    let (status, cause) = report::describe_status(&outcome.status);
     Report {
         driver: "live",
         time: "measured",
-        status: report::describe_status(&outcome.status),
+        status,
+        cause,
         state: report::keyed_state(recording, rows),
         sinks: report::sinks(recording, outputs),
         never_fired: report::never_fired(outcome.fired.iter().copied()),

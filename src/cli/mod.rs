@@ -89,18 +89,23 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, Str
         Some(Long("version") | Short('V')) => Ok(Invocation::Version),
         Some(Value(word)) if word == "run" => parse_run(&mut parser),
         Some(Value(word)) if word == "check" => {
-            let file = parser
-                .value()
-                .map_err(|_| "check needs a FILE.".to_owned())?;
-            end(&mut parser, Invocation::Check(file.into()))
+            match parser.next().map_err(|error| sentence(&error))? {
+                Some(Long("help") | Short('h')) => Ok(Invocation::Help),
+                Some(Value(file)) if !file.is_empty() => {
+                    end(&mut parser, Invocation::Check(file.into()))
+                }
+                Some(Value(_)) | None => Err("check needs a FILE.".to_owned()),
+                Some(other) => Err(sentence(&other.unexpected())),
+            }
         }
+        Some(Value(file)) if file.is_empty() => Err("The FILE to open has no name.".to_owned()),
         Some(Value(file)) => end(&mut parser, Invocation::Window(Some(file.into()))),
         Some(other) => Err(sentence(&other.unexpected())),
     }
 }
 
 fn parse_run(parser: &mut lexopt::Parser) -> Result<Invocation, String> {
-    use lexopt::prelude::{Long, Value};
+    use lexopt::prelude::{Long, Short, Value};
     let mut run = RunArgs::default();
     let mut file = None;
     while let Some(argument) = parser.next().map_err(|error| sentence(&error))? {
@@ -111,7 +116,9 @@ fn parse_run(parser: &mut lexopt::Parser) -> Result<Invocation, String> {
             Long("live") => run.live = true,
             Long("report") => run.report = format(&word(parser, "--report")?)?,
             Long("trace") => run.trace = Some(word(parser, "--trace")?.into()),
-            Value(path) if file.is_none() => file = Some(PathBuf::from(path)),
+            Long("help") | Short('h') => return Ok(Invocation::Help),
+            Value(path) if file.is_none() && !path.is_empty() => file = Some(PathBuf::from(path)),
+            Value(path) if path.is_empty() => return Err("run needs a FILE.".to_owned()),
             other => return Err(sentence(&other.unexpected())),
         }
     }
@@ -212,10 +219,18 @@ mod tests {
     }
 
     #[test]
+    fn help_is_given_wherever_it_is_asked_for() {
+        for line in ["--help", "-h", "run --help", "run a -h", "check --help"] {
+            assert_eq!(parsed(line), Ok(Invocation::Help), "{line}");
+        }
+    }
+
+    #[test]
     fn mistakes_are_told_in_a_sentence() {
         for (line, part) in [
             ("run", "needs a FILE"),
             ("check", "needs a FILE"),
+            ("check --frob", "--frob"),
             ("run a --seed x", "whole number"),
             ("run a --seed", "needs a value"),
             ("run a --backend disk", "heap or rocksdb"),

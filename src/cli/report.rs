@@ -20,7 +20,10 @@ pub struct Report {
     pub backend: &'static str,
     pub storage: &'static str,
     pub seed: u64,
-    pub status: String,
+    /// `running`, `down`, `restoring`, `finished` or `stopped`.
+    pub status: &'static str,
+    /// Why the job is down.
+    pub cause: Option<String>,
     pub ended_us: u64,
     pub state: Vec<OperatorState>,
     pub sinks: Vec<SinkOutput>,
@@ -173,6 +176,7 @@ impl Report {
                 .collect()
         };
         let checkpoints = view.checkpoints.values();
+        let (status, cause) = describe_status(&view.job);
         let checkpoint = |checkpoint: &std::sync::Arc<CheckpointView>| {
             let stored_bytes = stored(checkpoint.id).filter(|_| checkpoint.retained);
             describe_checkpoint(recording, checkpoint, stored_bytes)
@@ -181,7 +185,8 @@ impl Report {
             driver: "stepper",
             time: "modelled",
             ended_us,
-            status: describe_status(&view.job),
+            status,
+            cause,
             state: keyed_state(recording, subtask_rows),
             sinks: sinks(recording, recording.outputs(view)),
             checkpoints: checkpoints.map(checkpoint).collect(),
@@ -204,7 +209,8 @@ impl Report {
             backend: job.config.backend.name(),
             storage: job.config.storage.name(),
             seed: job.config.seed,
-            status: String::new(),
+            status: "",
+            cause: None,
             ended_us: 0,
             state: Vec::new(),
             sinks: Vec::new(),
@@ -221,19 +227,19 @@ impl Report {
     /// The job is down, or a scripted command was refused.
     #[must_use]
     pub fn ended_badly(&self) -> bool {
-        self.status.starts_with("down") || !self.refused.is_empty()
+        self.status == "down" || !self.refused.is_empty()
     }
 }
 
-/// The job's status in a word or two.
+/// The job's status in a word, and why it is down.
 #[must_use]
-pub fn describe_status(status: &JobStatus) -> String {
+pub fn describe_status(status: &JobStatus) -> (&'static str, Option<String>) {
     match status {
-        JobStatus::Running => "running".to_owned(),
-        JobStatus::Restarting { cause } => format!("down: {cause}"),
-        JobStatus::Restoring { .. } => "restoring".to_owned(),
-        JobStatus::Finished => "finished".to_owned(),
-        JobStatus::Canceled => "stopped".to_owned(),
+        JobStatus::Running => ("running", None),
+        JobStatus::Restarting { cause } => ("down", Some(cause.clone())),
+        JobStatus::Restoring { .. } => ("restoring", None),
+        JobStatus::Finished => ("finished", None),
+        JobStatus::Canceled => ("stopped", None),
     }
 }
 
@@ -379,22 +385,25 @@ fn describe_snapshot(
     }
 }
 
-/// Every time the job was restored, and why.
+/// Every time the job was restored, and why: because it was down, else because somebody asked.
 pub fn restarts(recording: &Recording) -> Vec<Restart> {
-    let mut cause = String::new();
+    let (mut asked, mut down) = ("", None);
     let mut restarts = Vec::new();
     for event in recording.events() {
         match &event.kind {
-            EventKind::JobStatus(JobStatus::Restarting { cause: why }) => cause.clone_from(why),
-            EventKind::JobStatus(JobStatus::Restoring { from }) => {
-                let asked = "A person asked for it.".to_owned();
-                let cause = std::mem::take(&mut cause);
-                restarts.push(Restart {
-                    at_us: event.at_us,
-                    cause: if cause.is_empty() { asked } else { cause },
-                    from: from.map(|id| id.0),
-                });
+            EventKind::CommandAccepted { by, .. } => {
+                asked = match by {
+                    CommandOrigin::Person => "A person asked for it.",
+                    CommandOrigin::Script(_) => "The script asked for it.",
+                    CommandOrigin::Job => "The restart strategy asked for it.",
+                };
             }
+            EventKind::JobStatus(JobStatus::Restarting { cause }) => down = Some(cause.clone()),
+            EventKind::JobStatus(JobStatus::Restoring { from }) => restarts.push(Restart {
+                at_us: event.at_us,
+                cause: down.take().unwrap_or_else(|| asked.to_owned()),
+                from: from.map(|id| id.0),
+            }),
             _ => {}
         }
     }

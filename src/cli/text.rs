@@ -14,13 +14,17 @@ impl Display for Report {
             "{} · {} · {} backend · {} · seed {}",
             self.job, self.driver, self.backend, self.storage, self.seed
         )?;
-        writeln!(
+        write!(
             f,
             "{} after {} ({})",
             self.status,
             Time(self.ended_us),
             self.time
         )?;
+        match &self.cause {
+            Some(cause) => writeln!(f, ": {cause}")?,
+            None => f.write_char('\n')?,
+        }
         f.write_char('\n')?;
         for operator in &self.state {
             writeln!(f, "state of {}: {}", operator.uid, Rows(operator))?;
@@ -85,7 +89,12 @@ impl Report {
 }
 
 fn write_sink(f: &mut Formatter<'_>, sink: &SinkOutput) -> fmt::Result {
-    write!(f, "output of {}: {} records", sink.uid, sink.collected)?;
+    write!(
+        f,
+        "output of {}: {}",
+        sink.uid,
+        count(sink.collected, "record")
+    )?;
     let first = sink.records.len().saturating_sub(SHOWN_RECORDS);
     for (index, record) in sink.records[first..].iter().enumerate() {
         let lead = match (index, first) {
@@ -170,4 +179,10 @@ impl Display for Rows<'_> {
         }
         Ok(())
     }
+}
+
+/// `1 record`, `2 records`
+fn count(number: usize, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{plural}")
 }

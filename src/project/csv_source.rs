@@ -49,6 +49,12 @@ pub enum CsvError {
         column: String,
         columns: Vec<String>,
     },
+    #[error("The CSV file {} has more than one column “{column}”: give each a name of its own.", file.display())]
+    TwoColumns {
+        file: PathBuf,
+        field: &'static str,
+        column: String,
+    },
     #[error("{}:{line}: this row does not have as many fields ({found}) as the header ({expected}): add or remove some.", file.display())]
     Ragged {
         file: PathBuf,
@@ -72,7 +78,7 @@ impl CsvError {
     #[must_use]
     pub fn field(&self) -> &'static str {
         match self {
-            Self::NoColumn { field, .. } => field,
+            Self::NoColumn { field, .. } | Self::TwoColumns { field, .. } => field,
             _ => "path",
         }
     }
@@ -226,12 +232,18 @@ fn find_column(
     file: &Path,
 ) -> Result<Column, CsvError> {
     let wanted = name.trim();
-    match header.iter().position(|column| column == wanted) {
-        Some(index) => Ok(Column {
+    let mut places = (0..header.len()).filter(|index| header[*index] == wanted);
+    match (places.next(), places.next()) {
+        (Some(index), None) => Ok(Column {
             name: wanted.into(),
             index,
         }),
-        None => Err(CsvError::NoColumn {
+        (Some(_), Some(_)) => Err(CsvError::TwoColumns {
+            file: file.into(),
+            field,
+            column: wanted.into(),
+        }),
+        (None, _) => Err(CsvError::NoColumn {
             file: file.into(),
             field,
             column: name.into(),

@@ -100,7 +100,7 @@ pub fn parse(text: &str, file: &str) -> Result<LoadedJob, ProjectError> {
     check_version(text, file)?;
     let parsed: v1::Job = ron_options()
         .from_str(text)
-        .map_err(|error| syntax_error(&error, file))?;
+        .map_err(|error| syntax_error(&error, text, file))?;
     let is_draft = parsed.draft;
     let job = parsed.into_model(default_name(file));
 
@@ -201,15 +201,27 @@ fn check_version(text: &str, file: &str) -> Result<(), ProjectError> {
     }
 }
 
-fn syntax_error(error: &ron::error::SpannedError, file: &str) -> ProjectError {
+fn syntax_error(error: &ron::error::SpannedError, text: &str, file: &str) -> ProjectError {
     let start = error.span.start;
+    let mut rest = text.lines().skip(start.line.saturating_sub(1));
+    let line = rest.next().unwrap_or_default();
+    let is_blank = |text: &str| text.chars().all(char::is_whitespace);
+    let line_is_over = line
+        .chars()
+        .skip(start.col.saturating_sub(1))
+        .all(char::is_whitespace);
+    let is_at_end = line_is_over && rest.all(is_blank);
     ProjectError::Syntax {
         file: file.into(),
         position: TextPosition {
             line: start.line,
             column: start.col,
         },
-        reason: syntax_reason(&error.code),
+        reason: syntax_reason(if is_at_end {
+            &ron::Error::Eof
+        } else {
+            &error.code
+        }),
     }
 }
 

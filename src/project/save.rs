@@ -127,7 +127,10 @@ fn create_in(folder: &Path) -> io::Result<NamedTempFile> {
         // As for any new file: what the person's umask leaves. (A temporary file's own default is 0600.)
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    builder.tempfile_in(folder)
+    // The error's own text would name the temporary file, which nobody has asked for.
+    builder
+        .tempfile_in(folder)
+        .map_err(|error| error.kind().into())
 }
 
 /// Makes the renaming itself last. The file is complete under its name by now, so where a system cannot do this, the

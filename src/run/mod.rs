@@ -365,7 +365,7 @@ impl Run {
     /// `progress` is called now and then.
     ///
     /// # Errors
-    /// The engine could not begin or stopped.
+    /// The engine could not begin or stopped, or the recording is full.
     pub fn finish(
         &mut self,
         until_us: Option<u64>,
@@ -380,9 +380,16 @@ impl Run {
             }
             progress(self.recording.head());
             let done = until_us.is_some_and(|until_us| self.reached_us >= until_us);
-            if self.is_quiet() || done || self.recording.events().len() >= MAX_EVENTS {
-                self.act(RunAction::SeekEnd);
+            self.act(RunAction::SeekEnd);
+            if self.is_quiet() || done {
                 return Ok(());
+            }
+            if self.recording.events().len() >= MAX_EVENTS {
+                return Err(RunError(format!(
+                    "The recording is full: {MAX_EVENTS} events, up to {} s of virtual time. Stop the run earlier, \
+                     for example with --until-ms, or run it live.",
+                    self.reached_us / 1_000_000
+                )));
             }
             let soon_us = self.reached_us.saturating_add(1_000_000);
             let horizon_us = soon_us.max(self.next_at_us.unwrap_or(0));

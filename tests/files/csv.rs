@@ -48,6 +48,14 @@ fn rows_are_read_in_order_and_exactly() {
 }
 
 #[test]
+fn a_column_named_twice_is_refused() {
+    assert_eq!(
+        read("mm,kind,mm\n1,rain,2\n").unwrap_err(),
+        "The CSV file data.csv has more than one column “mm”: give each a name of its own."
+    );
+}
+
+#[test]
 fn a_wrong_row_is_refused_at_its_line() {
     let cases = [
         (

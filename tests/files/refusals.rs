@@ -90,7 +90,7 @@ fn what_cannot_be_understood_is_refused_where_it_stands() {
         ),
         (
             job_with("script: [(AtMs(1), Stop"),
-            "10:2: a comma or a closing bracket is missing",
+            "10:2: the file ends too early: a bracket, quote or comment is not closed",
         ),
         (
             job_with("note: \"never closed"),

@@ -30,24 +30,46 @@ pub enum Action {
 }
 
 impl Stepper {
-    /// Every enabled action with the time at which it is ready, in a fixed order. A script entry whose count is
-    /// reached comes alone: commands act before anything else can.
+    /// Every enabled action with the time at which it is ready, in a fixed order.
+    ///
+    /// A script entry whose moment has come comes alone: commands act before anything else can, and those of one
+    /// moment in the order of the file.
     #[must_use]
     pub fn enabled(&self) -> Vec<(u64, Action)> {
-        let now_us = self.net.now_us;
         if self.status.is_terminal() {
             return Vec::new();
         }
+        let mut actions = self.unscripted();
+        for (at_us, _) in &mut actions {
+            *at_us = (*at_us).max(self.net.now_us);
+        }
+        let Some(next) = self.next_script_entry() else {
+            return actions;
+        };
+        let before = |(at_us, _): &(u64, Action)| *at_us < next.0;
+        if actions.iter().any(before) {
+            actions.push(next);
+            return actions;
+        }
+        vec![next]
+    }
+
+    /// The script entry that fires next: one whose count is reached, else the earliest by time.
+    fn next_script_entry(&self) -> Option<(u64, Action)> {
+        let now_us = self.net.now_us;
+        let moment = |entry: usize| match self.job.script[entry].when {
+            When::AtMs(at_ms) => Some(at_ms.saturating_mul(1000).max(now_us)),
+            _ => self.is_due(entry).then_some(now_us),
+        };
         let waiting = (0..self.fired.len()).filter(|entry| !self.fired[*entry]);
-        if let Some(entry) = waiting.clone().find(|entry| self.is_due(*entry)) {
-            return vec![(now_us, Action::Script(entry))];
-        }
+        let moments = waiting.filter_map(|entry| Some((moment(entry)?, entry)));
+        moments
+            .min()
+            .map(|(at_us, entry)| (at_us, Action::Script(entry)))
+    }
+
+    fn unscripted(&self) -> Vec<(u64, Action)> {
         let mut actions = Vec::new();
-        for entry in waiting {
-            if let When::AtMs(at_ms) = self.job.script[entry].when {
-                actions.push((at_ms.saturating_mul(1000), Action::Script(entry)));
-            }
-        }
         if self.status == JobStatus::Running {
             let credits: Vec<bool> = self
                 .tasks
@@ -62,9 +84,6 @@ impl Stepper {
         actions.extend(self.restart_at_us.map(|at_us| (at_us, Action::Restart)));
         let deployment = self.deployment.as_ref();
         actions.extend(deployment.map(|deployment| (deployment.ready_us, Action::Deploy)));
-        for (at_us, _) in &mut actions {
-            *at_us = (*at_us).max(now_us);
-        }
         actions
     }
 

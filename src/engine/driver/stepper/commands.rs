@@ -18,10 +18,11 @@ impl Stepper {
         self.obey_command(command, CommandOrigin::Person);
     }
 
-    /// Let time pass without anything happening: only up to the next enabled action.
+    /// Let time pass without anything happening: only up to the next enabled action. Where none is, time stands.
     pub fn wait_until(&mut self, at_us: u64) {
-        let limit = self.next_at_us().unwrap_or(at_us);
-        self.net.now_us = self.net.now_us.max(at_us.min(limit));
+        if let Some(limit) = self.next_at_us() {
+            self.net.now_us = self.net.now_us.max(at_us.min(limit));
+        }
     }
 
     pub(super) fn run_script_entry(&mut self, entry: usize) {
