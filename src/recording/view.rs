@@ -39,6 +39,18 @@ pub struct View {
     pub state_changes: u32,
 }
 
+impl View {
+    /// How much there is to copy: rows, elements, subtasks, channels, checkpoints.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        let in_subtask = |view: &SubtaskView| 1 + view.rows.len() + view.recent.len();
+        let in_channel = |view: &ChannelView| 1 + view.queue.len();
+        let subtasks: usize = self.subtasks.iter().map(in_subtask).sum();
+        let channels: usize = self.channels.iter().map(in_channel).sum();
+        subtasks + channels + self.checkpoints.len()
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct SubtaskView {
     pub status: SubtaskStatus,
