@@ -3,6 +3,7 @@
 //! Requests go in over a bounded channel; events come out through a mutex that either side holds only to move a
 //! vector. The window never waits: where it cannot have the lock at once, it takes the events a frame later.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -20,6 +21,9 @@ const REQUESTS: usize = 64;
 /// Events are handed over at least this often while the engine catches up.
 const BATCH_EVENTS: usize = 4096;
 
+/// One request lets at most so many things happen; whoever asked sees how far it came, and asks again. This bounds
+/// the events that nobody has taken yet.
+const MAX_ADVANCE_STEPS: usize = 100_000;
 /// How far to look for the next barrier event.
 const MAX_BARRIER_STEPS: usize = 50_000;
 /// How long a waiting command line sleeps at most before it looks whether the thread is still there.
@@ -27,7 +31,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 /// What the window asks of the engine.
 pub enum Request {
-    /// Let everything happen that is due until then.
+    /// Let everything happen that is due until then, or much of it.
     Advance { until_us: u64 },
     /// Let the next thing happen, whenever it is due.
     Step,
@@ -94,10 +98,12 @@ impl News {
 #[derive(Default)]
 struct Board {
     shared: Mutex<Shared>,
+    /// Nobody will ask for more, or look.
+    is_left: AtomicBool,
     news: Condvar,
 }
 
-/// The window's end of the thread. Dropping it ends the thread, after the step it is in.
+/// The window's end of the thread. Dropping it ends the thread, after the step (or the beginning again) it is in.
 pub struct Worker {
     requests: Option<Sender<Request>>,
     pub sent: u64,
@@ -172,6 +178,7 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         self.requests = None;
+        self.shared.is_left.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             // A thread that panicked has said so on stderr; there is nothing left to save.
             let _ = thread.join();
@@ -196,7 +203,7 @@ fn live(blueprint: Blueprint, inbox: &Receiver<Request>, board: &Board) {
         Ok(session) => session,
         Err(error) => return board.fail(error),
     };
-    hand_over(&mut session, board, 0);
+    hand_over(&mut session, board, Tidings::Part);
     while let Ok(request) = inbox.recv() {
         match request {
             Request::Advance { until_us } => advance(&mut session, until_us, board),
@@ -212,21 +219,21 @@ fn live(blueprint: Blueprint, inbox: &Receiver<Request>, board: &Board) {
                     Ok(replayed) => session = replayed,
                     Err(error) => return board.fail(error),
                 }
-                let mut shared = board.lock();
-                shared.progress.events.clear();
-                shared.generation += 1;
+                hand_over(&mut session, board, Tidings::OtherCourse);
+                continue;
             }
         }
-        hand_over(&mut session, board, 1);
+        hand_over(&mut session, board, Tidings::Answer);
     }
 }
 
 fn advance(session: &mut Session, until_us: u64, board: &Board) {
-    let mut steps = 0;
-    while session.step_until(until_us) {
-        steps += 1;
-        if steps % BATCH_EVENTS == 0 {
-            hand_over(session, board, 0);
+    for step in 1..=MAX_ADVANCE_STEPS {
+        if board.is_left.load(Ordering::Relaxed) || !session.step_until(until_us) {
+            return;
+        }
+        if step % BATCH_EVENTS == 0 {
+            hand_over(session, board, Tidings::Part);
         }
     }
 }
@@ -237,7 +244,7 @@ fn seek_barrier_event(session: &mut Session, board: &Board) {
             .log()
             .iter()
             .any(|event| concerns_barriers(&event.kind));
-        if found || !session.step() {
+        if found || board.is_left.load(Ordering::Relaxed) || !session.step() {
             return;
         }
         if !session
@@ -245,21 +252,37 @@ fn seek_barrier_event(session: &mut Session, board: &Board) {
             .iter()
             .any(|event| concerns_barriers(&event.kind))
         {
-            hand_over(session, board, 0);
+            hand_over(session, board, Tidings::Part);
         }
     }
 }
 
-fn hand_over(session: &mut Session, board: &Board, served: u64) {
+/// What the engine has to tell.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tidings {
+    /// What has happened so far.
+    Part,
+    /// A request is served.
+    Answer,
+    /// The request to begin again is served: what was not taken yet is about the branch that was left.
+    OtherCourse,
+}
+
+/// All of it at once: nobody can see the new events with the old commands.
+fn hand_over(session: &mut Session, board: &Board, tidings: Tidings) {
     let events = session.take_log();
     let next_at_us = session.stepper().next_at_us();
     let mut shared = board.lock();
+    shared.generation += u64::from(tidings == Tidings::OtherCourse);
     let progress = &mut shared.progress;
+    if tidings == Tidings::OtherCourse {
+        progress.events.clear();
+    }
     progress.events.extend(events);
-    progress.served += served;
+    progress.served += u64::from(tidings != Tidings::Part);
     progress.reached_us = session.stepper().now_us();
     progress.next_at_us = next_at_us;
-    if progress.given.len() != session.given().len() {
+    if progress.given != session.given() {
         progress.given = session.given().to_vec();
     }
     progress.home = Some(session.home().clone());
