@@ -381,20 +381,23 @@ fn describe_snapshot(
 
 /// Every time the job was restored, and why.
 pub fn restarts(recording: &Recording) -> Vec<Restart> {
-    let mut cause = String::new();
+    let (mut failure, mut asked_by) = (None, "");
     let mut restarts = Vec::new();
     for event in recording.events() {
         match &event.kind {
-            EventKind::JobStatus(JobStatus::Restarting { cause: why }) => cause.clone_from(why),
-            EventKind::JobStatus(JobStatus::Restoring { from }) => {
-                let asked = "A person asked for it.".to_owned();
-                let cause = std::mem::take(&mut cause);
-                restarts.push(Restart {
-                    at_us: event.at_us,
-                    cause: if cause.is_empty() { asked } else { cause },
-                    from: from.map(|id| id.0),
-                });
+            EventKind::JobStatus(JobStatus::Restarting { cause }) => failure = Some(cause.clone()),
+            EventKind::CommandAccepted { by, .. } => {
+                asked_by = match by {
+                    CommandOrigin::Person => "A person asked for it.",
+                    CommandOrigin::Script(_) => "The script asked for it.",
+                    CommandOrigin::Job => "",
+                }
             }
+            EventKind::JobStatus(JobStatus::Restoring { from }) => restarts.push(Restart {
+                at_us: event.at_us,
+                cause: failure.take().unwrap_or_else(|| asked_by.to_owned()),
+                from: from.map(|id| id.0),
+            }),
             _ => {}
         }
     }
