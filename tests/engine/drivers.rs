@@ -151,10 +151,10 @@ fn a_live_run_stops_at_its_time() {
 /// The outcome of a live run, or a failed test where it does not come to an end.
 fn run_live_within_a_minute(job: JobGraph, options: LiveOptions) -> LiveOutcome {
     let (send, receive) = std::sync::mpsc::channel();
-    std::thread::spawn(move || send.send(run_live(&job, options)));
+    std::thread::spawn(move || drop(send.send(run_live(&job, options))));
     receive
         .recv_timeout(std::time::Duration::from_mins(1))
-        .expect("the run hangs")
+        .unwrap_or_else(|error| panic!("the run hangs: {error}"))
 }
 
 /// Breaks if a thread that waits for room in a channel does not hear that the run is over.
