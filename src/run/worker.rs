@@ -98,9 +98,9 @@ impl News {
 #[derive(Default)]
 struct Board {
     shared: Mutex<Shared>,
-    /// Nobody will ask for more, or look.
-    is_left: AtomicBool,
     news: Condvar,
+    /// Nobody wants to know any more: end after the present step.
+    is_abandoned: AtomicBool,
 }
 
 /// The window's end of the thread. Dropping it ends the thread, after the step (or the beginning again) it is in.
@@ -177,8 +177,8 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
+        self.shared.is_abandoned.store(true, Ordering::Relaxed);
         self.requests = None;
-        self.shared.is_left.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             // A thread that panicked has said so on stderr; there is nothing left to save.
             let _ = thread.join();
@@ -204,7 +204,9 @@ fn live(blueprint: Blueprint, inbox: &Receiver<Request>, board: &Board) {
         Err(error) => return board.fail(error),
     };
     hand_over(&mut session, board, Tidings::Part);
-    while let Ok(request) = inbox.recv() {
+    while let Ok(request) = inbox.recv()
+        && !board.is_abandoned.load(Ordering::Relaxed)
+    {
         match request {
             Request::Advance { until_us } => advance(&mut session, until_us, board),
             // A step that nobody can see is none.
@@ -229,7 +231,7 @@ fn live(blueprint: Blueprint, inbox: &Receiver<Request>, board: &Board) {
 
 fn advance(session: &mut Session, until_us: u64, board: &Board) {
     for step in 1..=MAX_ADVANCE_STEPS {
-        if board.is_left.load(Ordering::Relaxed) || !session.step_until(until_us) {
+        if board.is_abandoned.load(Ordering::Relaxed) || !session.step_until(until_us) {
             return;
         }
         if step % BATCH_EVENTS == 0 {
@@ -244,7 +246,7 @@ fn seek_barrier_event(session: &mut Session, board: &Board) {
             .log()
             .iter()
             .any(|event| concerns_barriers(&event.kind));
-        if found || board.is_left.load(Ordering::Relaxed) || !session.step() {
+        if found || board.is_abandoned.load(Ordering::Relaxed) || !session.step() {
             return;
         }
         if !session

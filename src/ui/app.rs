@@ -105,6 +105,14 @@ impl LockgateApp {
         self.session.is_some()
     }
 
+    /// Where a run is in its time; 0 without one.
+    #[must_use]
+    pub fn clock_us(&self) -> u64 {
+        self.session
+            .as_ref()
+            .map_or(0, |session| session.run.clock_us())
+    }
+
     /// Carry out `command`, as if a person had asked for it.
     pub fn command(&mut self, ctx: &egui::Context, command: UiCommand) {
         self.apply(ctx, command);
@@ -243,6 +251,7 @@ impl LockgateApp {
                     selection: &self.selection,
                     is_armed: self.view.is_armed,
                     reduced_motion: self.view.reduced_motion,
+                    is_playing: session.run.is_playing(),
                 };
                 self.run_canvas.ui(ui, view, commands);
             });

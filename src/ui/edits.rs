@@ -239,14 +239,13 @@ mod tests {
             uid: Uid::new("sum"),
             subtask: 0,
         };
-        job.script.clear();
-        job.script.push(ScriptEntry {
+        job.script = vec![ScriptEntry {
             when: When::Emitted {
                 uid: Uid::new("numbers"),
                 records: 3,
             },
             command: crash,
-        });
+        }];
         let mut vertex = job.vertex(&Uid::new("sum")).unwrap().clone();
         vertex.uid = Uid::new("totals");
         set_vertex(&mut job, &Uid::new("sum"), vertex);

@@ -150,6 +150,34 @@ fn checkpoint(
     }
 }
 
+fn channels() -> Vec<ChannelView> {
+    vec![
+        channel(
+            true,
+            vec![record(0, 7, 1.0), record(0, 9, 1.0), record(0, 11, 0.33)],
+        ),
+        channel(
+            true,
+            vec![record(0, 6, 1.0), record(0, 8, 0.8), record(0, 10, 0.4)],
+        ),
+        channel(
+            false,
+            vec![record(1, 3, 0.93), record(1, 5, 0.6), barrier(0.36)],
+        ),
+        channel(
+            false,
+            vec![record(1, 4, 0.88), barrier(0.44), record(1, 6, 0.27)],
+        ),
+        channel(
+            false,
+            vec![InFlight {
+                ..record(0, 10, 0.5)
+            }],
+        ),
+        channel(false, Vec::new()),
+    ]
+}
+
 /// The scene of the aligning checkpoint.
 #[must_use]
 pub fn two_sources() -> Moment {
@@ -187,31 +215,7 @@ pub fn two_sources() -> Moment {
             ..idle_subtask()
         },
     ];
-    let channels = vec![
-        channel(
-            true,
-            vec![record(0, 7, 1.0), record(0, 9, 1.0), record(0, 11, 0.33)],
-        ),
-        channel(
-            true,
-            vec![record(0, 6, 1.0), record(0, 8, 0.8), record(0, 10, 0.4)],
-        ),
-        channel(
-            false,
-            vec![record(1, 3, 0.93), record(1, 5, 0.6), barrier(0.36)],
-        ),
-        channel(
-            false,
-            vec![record(1, 4, 0.88), barrier(0.44), record(1, 6, 0.27)],
-        ),
-        channel(
-            false,
-            vec![InFlight {
-                ..record(0, 10, 0.5)
-            }],
-        ),
-        channel(false, Vec::new()),
-    ];
+    let channels = channels();
     let checkpoints = [
         checkpoint(
             1,

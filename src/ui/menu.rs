@@ -84,6 +84,13 @@ pub fn menus_ui(ui: &mut Ui, is_folded: bool, facts: MenuFacts, commands: &mut V
     });
 }
 
+/// Items of a menu: as wide as told, with room around their words.
+fn roomy(ui: &mut Ui, width: f32) {
+    ui.set_min_width(width);
+    ui.spacing_mut().button_padding = egui::vec2(8.0, 3.0);
+    ui.spacing_mut().item_spacing.y = 3.0;
+}
+
 fn item(ui: &mut Ui, text: &str, key: &str, command: UiCommand, commands: &mut Vec<UiCommand>) {
     item_if(ui, true, text, key, command, commands);
 }
@@ -104,7 +111,7 @@ fn item_if(
 }
 
 fn file_ui(ui: &mut Ui, commands: &mut Vec<UiCommand>) {
-    ui.set_min_width(220.0);
+    roomy(ui, 220.0);
     item(ui, "New", "Ctrl+N", UiCommand::New, commands);
     item(ui, "Open…", "Ctrl+O", UiCommand::OpenDialog, commands);
     item(
@@ -115,7 +122,7 @@ fn file_ui(ui: &mut Ui, commands: &mut Vec<UiCommand>) {
         commands,
     );
     ui.menu_button("Samples", |ui| {
-        ui.set_min_width(260.0);
+        roomy(ui, 260.0);
         for (index, sample) in samples::all().iter().enumerate() {
             let button =
                 Button::new(sample.name).right_text(RichText::new(sample.hint).small().weak());
@@ -134,7 +141,7 @@ fn file_ui(ui: &mut Ui, commands: &mut Vec<UiCommand>) {
 }
 
 fn edit_ui(ui: &mut Ui, facts: MenuFacts, commands: &mut Vec<UiCommand>) {
-    ui.set_min_width(200.0);
+    roomy(ui, 200.0);
     let editing = facts.is_editing;
     item_if(
         ui,
@@ -164,8 +171,9 @@ fn edit_ui(ui: &mut Ui, facts: MenuFacts, commands: &mut Vec<UiCommand>) {
 }
 
 fn view_ui(ui: &mut Ui, view: ViewFacts, commands: &mut Vec<UiCommand>) {
-    ui.set_min_width(200.0);
+    roomy(ui, 200.0);
     ui.menu_button("Theme", |ui| {
+        roomy(ui, 160.0);
         for choice in ThemeChoice::ALL {
             if ui.radio(choice == view.theme, choice.name()).clicked() {
                 commands.push(UiCommand::SetTheme(choice));
@@ -196,7 +204,7 @@ fn view_ui(ui: &mut Ui, view: ViewFacts, commands: &mut Vec<UiCommand>) {
 }
 
 fn help_ui(ui: &mut Ui, commands: &mut Vec<UiCommand>) {
-    ui.set_min_width(200.0);
+    roomy(ui, 200.0);
     item(
         ui,
         "Keyboard shortcuts",
@@ -220,7 +228,7 @@ pub fn restore_menu_ui(
     commands: &mut Vec<UiCommand>,
 ) {
     Popup::menu(anchor).show(|ui| {
-        ui.set_min_width(210.0);
+        roomy(ui, 210.0);
         if restorable.is_empty() {
             ui.label(
                 RichText::new("No completed checkpoint yet: Restore starts afresh.")

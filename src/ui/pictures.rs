@@ -121,6 +121,7 @@ impl Picture {
                     selection: &self.selection,
                     is_armed: false,
                     reduced_motion: false,
+                    is_playing: false,
                 };
                 self.canvas.ui(ui, view, &mut commands);
             });

@@ -225,7 +225,7 @@ impl TopBar<'_> {
         let theme = Theme::of(ui.ctx());
         let Some(run) = &self.run else {
             ui.disable();
-            self.speed_slider(ui, room, 1.0);
+            Self::speed_slider(ui, room, 1.0);
             return;
         };
         let words = speed_text(run.speed);
@@ -238,13 +238,13 @@ impl TopBar<'_> {
             semibold(13.0),
             theme.text,
         );
-        if let Some(speed) = self.speed_slider(ui, room, run.speed) {
+        if let Some(speed) = Self::speed_slider(ui, room, run.speed) {
             commands.push(UiCommand::Act(RunAction::SetSpeed(speed)));
         }
     }
 
     /// Returns the new speed if it was changed.
-    fn speed_slider(&self, ui: &mut Ui, room: Room, mut speed: f32) -> Option<f32> {
+    fn speed_slider(ui: &mut Ui, room: Room, mut speed: f32) -> Option<f32> {
         if room == Room::Tight {
             return None;
         }

@@ -65,7 +65,7 @@ pub fn paint_card(
     let ink = Ink::of(pen.theme, subtask);
     match density {
         Density::Full | Density::Snug => full(pen, id, rect, ink),
-        Density::Compact | Density::Dense => short(pen, id, rect, ink, density),
+        Density::Compact | Density::Close | Density::Dense => short(pen, id, rect, ink, density),
     }
 }
 
@@ -221,19 +221,18 @@ fn paint_row(pen: &Pen<'_>, slot: Rect, row: &RowText, ink: Ink) {
         );
         name.min.x += 18.0 * z;
     }
-    if let Some(size) = font_size(13.5, z) {
-        let used = text_in(
-            pen.painter,
-            slot,
-            Align::Max,
-            &row.value,
-            semibold(size),
-            ink.text,
-        );
+    let is_figure = row.dot.is_some();
+    if let Some(size) = font_size(if is_figure { 13.5 } else { 11.5 }, z) {
+        let (font, color) = if is_figure {
+            (semibold(size), ink.text)
+        } else {
+            (regular(size), ink.dim)
+        };
+        let used = text_in(pen.painter, slot, Align::Max, &row.value, font, color);
         name.max.x = used.left() - 6.0;
     }
-    let color = if row.dot.is_some() { ink.text } else { ink.dim };
-    if let Some(size) = font_size(if row.dot.is_some() { 12.5 } else { 11.5 }, z) {
+    let color = if is_figure { ink.text } else { ink.dim };
+    if let Some(size) = font_size(if is_figure { 12.5 } else { 11.5 }, z) {
         text_in(
             pen.painter,
             name,
@@ -323,7 +322,7 @@ fn rows(pen: &Pen<'_>, id: SubtaskId) -> Vec<RowText> {
                 RowText {
                     dot: None,
                     name: source_line(spec),
-                    value: String::new(),
+                    value: rate(spec.rate_per_s),
                     fresh: 0.0,
                 },
             ]
@@ -383,17 +382,17 @@ fn freshness(pen: &Pen<'_>, changed_us: Option<u64>) -> f32 {
     }
 }
 
-/// What a source reads, and how fast.
+/// What a source reads.
 #[must_use]
 pub fn source_line(spec: &SourceSpec) -> String {
-    let what = match &spec.kind {
-        SourceKind::Sequence => spec
-            .end
-            .map_or_else(|| "1, 2, 3 …".to_owned(), |end| format!("1, 2 … {end}")),
+    match &spec.kind {
+        SourceKind::Sequence => match spec.end {
+            None => "1, 2, 3 …".to_owned(),
+            Some(end) => format!("1, 2 … {end}"),
+        },
         SourceKind::Csv(csv) => csv.path.file_name().map_or_else(
             || "no file".to_owned(),
             |name| name.to_string_lossy().into_owned(),
         ),
-    };
-    format!("{what}  {}", rate(spec.rate_per_s))
+    }
 }

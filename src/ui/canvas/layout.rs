@@ -23,19 +23,28 @@ pub enum Density {
     Snug,
     /// Name, one figure, status.
     Compact,
+    /// The same, nearer to each other.
+    Close,
     /// Name and one figure in a line.
     Dense,
 }
 
 impl Density {
-    pub const ALL: [Self; 4] = [Self::Full, Self::Snug, Self::Compact, Self::Dense];
+    pub const ALL: [Self; 5] = [
+        Self::Full,
+        Self::Snug,
+        Self::Compact,
+        Self::Close,
+        Self::Dense,
+    ];
 
     /// How much of the distances between operators is kept, across and down.
     fn spread(self) -> Vec2 {
         match self {
             Self::Full => vec2(1.0, 1.0),
             Self::Snug => vec2(0.86, 0.72),
-            Self::Compact => vec2(0.6, 0.6),
+            Self::Compact => vec2(0.8, 0.6),
+            Self::Close => vec2(0.5, 0.6),
             Self::Dense => vec2(0.5, 0.5),
         }
     }
@@ -45,7 +54,8 @@ impl Density {
         match self {
             Self::Full => FULL_REACH,
             Self::Snug => 190.0,
-            Self::Compact => 140.0,
+            Self::Compact => 200.0,
+            Self::Close => 128.0,
             Self::Dense => 116.0,
         }
     }
@@ -164,7 +174,7 @@ fn card_size(request: &LayoutRequest, vertex: usize, (inputs, outputs): (usize, 
             let rows = request.vertices[vertex].rows as f32;
             vec2(188.0, (56.0 + rows * ROW_HEIGHT).max(16.0 + 20.0 * ports))
         }
-        Density::Compact => vec2(172.0, (64.0_f32).max(12.0 + 13.0 * ports)),
+        Density::Compact | Density::Close => vec2(172.0, (64.0_f32).max(12.0 + 13.0 * ports)),
         Density::Dense => vec2(160.0, (36.0_f32).max(8.0 + 9.0 * ports)),
     }
 }
@@ -197,7 +207,7 @@ fn gap(density: Density, subtasks: usize) -> f32 {
         (Density::Full, 3) => 64.0,
         (Density::Full, _) => 36.0,
         (Density::Snug, _) => 28.0,
-        (Density::Compact, _) => 22.0,
+        (Density::Compact | Density::Close, _) => 22.0,
         (Density::Dense, _) => 12.0,
     }
 }

@@ -10,6 +10,7 @@ mod coordinator;
 mod curve;
 pub mod edit;
 mod layout;
+mod motion;
 mod node;
 pub mod palette;
 mod pen;

@@ -7,6 +7,7 @@ use egui::{
 use crate::model::{KeyExpr, OperatorSpec, Vertex};
 
 use super::super::command::VertexKind;
+use super::super::figures::rate;
 use super::super::paint::{framed, text_in};
 use super::super::theme::{Theme, medium, regular, semibold};
 use super::card::source_line;
@@ -70,7 +71,7 @@ pub fn paint_node(
     };
     title(painter, theme, vertex, line(21.0), zoom);
     let lines = [
-        (44.0, vertex.operator.kind_name().to_owned(), theme.dim),
+        (44.0, kind_line(&vertex.operator), theme.dim),
         (68.0, what_it_does(&vertex.operator), theme.text_soft),
         (92.0, subtasks_line(vertex), theme.dim),
     ];
@@ -109,6 +110,13 @@ fn title(painter: &Painter, theme: &Theme, vertex: &Vertex, slot: Rect, zoom: f3
     }
 }
 
+fn kind_line(operator: &OperatorSpec) -> String {
+    match operator {
+        OperatorSpec::Source(spec) => format!("source · {}", rate(spec.rate_per_s)),
+        other => other.kind_name().to_owned(),
+    }
+}
+
 fn what_it_does(operator: &OperatorSpec) -> String {
     match operator {
         OperatorSpec::Source(spec) => source_line(spec),
@@ -128,10 +136,10 @@ pub fn key_line(key: Option<&KeyExpr>) -> String {
 }
 
 fn subtasks_line(vertex: &Vertex) -> String {
-    let groups = vertex.effective_max_parallelism();
     match (&vertex.operator, vertex.parallelism) {
-        (OperatorSpec::KeyedSum(_), 1) => format!("1 subtask · {groups} key groups"),
-        (OperatorSpec::KeyedSum(_), n) => format!("{n} subtasks · {groups} key groups"),
+        (OperatorSpec::KeyedSum(_), _) => {
+            format!("{} key groups", vertex.effective_max_parallelism())
+        }
         (_, 1) => "1 subtask".to_owned(),
         (_, n) => format!("{n} subtasks"),
     }

@@ -17,6 +17,7 @@ use super::camera::{Camera, fit_zoom};
 use super::card::{Highlight, paint_card};
 use super::coordinator::{HudSize, coordinator_ui};
 use super::layout::{Density, Layout, LayoutCache, LayoutRequest, layout};
+use super::motion::Motion;
 use super::pen::Pen;
 use super::shelf::shelf_ui;
 use super::token::TubeScale;
@@ -33,6 +34,7 @@ const LOW_CANVAS: f32 = 560.0;
 pub struct RunCanvas {
     pub camera: Camera,
     cache: LayoutCache,
+    motion: Motion,
     pub keys: KeyColors,
     /// Where the canvas lies on the screen.
     pub area: Option<Rect>,
@@ -48,6 +50,7 @@ pub struct RunCanvasView<'a> {
     /// The next click on a subtask crashes it.
     pub is_armed: bool,
     pub reduced_motion: bool,
+    pub is_playing: bool,
 }
 
 impl RunCanvas {
@@ -77,7 +80,11 @@ impl RunCanvas {
             keys: &self.keys,
             reduced_motion: view.reduced_motion,
         };
-        let hovered = graph_ui(ui, &pen, layout, view, &background, commands);
+        self.motion
+            .begin(view.scene.clock_us, view.is_playing && !view.reduced_motion);
+        let moving = (layout, &mut self.motion);
+        let hovered = graph_ui(ui, &pen, moving, view, &background, commands);
+        self.motion.end();
         if let Some(clicked) = background.clicked().then_some(hovered) {
             let selection = clicked.map_or(Selection::None, Selection::Channel);
             commands.push(UiCommand::Select(selection));
@@ -125,7 +132,7 @@ fn graph_area(area: Rect, hud: HudSize) -> Rect {
 fn graph_ui(
     ui: &Ui,
     pen: &Pen<'_>,
-    layout: &Layout,
+    (layout, motion): (&Layout, &mut Motion),
     view: RunCanvasView<'_>,
     background: &Response,
     commands: &mut Vec<UiCommand>,
@@ -151,7 +158,7 @@ fn graph_ui(
         );
     }
     for id in channels.clone() {
-        let barriers = paint_elements(pen, &layout.curves[id.index()], scale, id);
+        let barriers = paint_elements(pen, &layout.curves[id.index()], scale, id, motion);
         for (place, barrier) in barriers.iter().enumerate() {
             describe_barrier(ui, pen, barrier, place);
         }

@@ -7,6 +7,7 @@ use crate::recording::view::ChannelView;
 
 use super::super::paint::filled;
 use super::curve::Curve;
+use super::motion::{Motion, identity};
 use super::pen::Pen;
 use super::queue::{distances, progress};
 use super::token::{Sprite, TubeScale, barrier_sprite, sprite};
@@ -93,38 +94,63 @@ pub fn paint_elements(
     curve: &Curve,
     scale: TubeScale,
     channel: ChannelId,
+    motion: &mut Motion,
 ) -> Vec<PlacedBarrier> {
     let view = pen.scene.channel(channel);
+    // The gate itself takes a little of the channel.
+    let clearance = 5.0 * scale.factor();
+    let length = curve.length() - clearance;
     let mut sprites: Vec<(f32, Sprite<'_>)> = Vec::with_capacity(view.queue.len() + 1);
     if let Some((checkpoint, _)) = view.blocked {
         sprites.push((1.0, barrier_sprite(scale, checkpoint)));
     }
     for item in &view.queue {
-        sprites.push((
-            progress(item, pen.scene.clock_us),
-            sprite(pen, scale, channel, &item.element),
-        ));
+        let sprite = sprite(pen, scale, channel, &item.element);
+        sprites.push((progress(item, pen.scene.clock_us), sprite));
     }
-    let elements: Vec<(f32, f32)> = sprites
+    let elements = sprites
         .iter()
-        .map(|(progress, sprite)| (*progress, sprite.extent))
-        .collect();
-    // The gate itself takes a little of the channel.
-    let clearance = 5.0 * scale.factor();
-    let places = distances(curve.length() - clearance, &elements);
+        .map(|(progress, sprite)| (*progress, sprite.extent));
+    let elements: Vec<(f32, f32)> = elements.collect();
+    let mut places = distances(length, &elements);
+    let skipped = places.len() - view.queue.len();
+    move_up(
+        pen,
+        (channel, view, length),
+        &elements[skipped..],
+        &mut places[skipped..],
+        motion,
+    );
     let mut barriers = Vec::new();
     for ((_, sprite), distance) in sprites.iter().zip(places).rev() {
         let at = curve.before_end(distance + clearance);
         sprite.paint(pen, scale, at);
         if let Some(id) = sprite.barrier() {
-            barriers.push(PlacedBarrier {
-                id,
-                channel,
-                at: pen.pos(at),
-            });
+            let at = pen.pos(at);
+            barriers.push(PlacedBarrier { id, channel, at });
         }
     }
     barriers
+}
+
+/// Let the queue follow at the pace at which the receiver takes elements.
+fn move_up(
+    pen: &Pen<'_>,
+    (channel, view, length): (ChannelId, &ChannelView, f32),
+    elements: &[(f32, f32)],
+    places: &mut [f32],
+    motion: &mut Motion,
+) {
+    let process_us = pen.scene.job.config.costs.process_us.max(1) as f32;
+    let mut least = 0.0_f32;
+    for ((item, (_, extent)), place) in view.queue.iter().zip(elements).zip(places) {
+        let travel_us = item.ready_us.saturating_sub(item.sent_us).max(1) as f32;
+        let pace = length / travel_us + extent / (0.9 * process_us);
+        // A squeezed channel has no room to keep apart.
+        let gap = least.min(*place);
+        *place = motion.place(identity(channel, &item.element), *place, pace, gap);
+        least = *place + extent;
+    }
 }
 
 /// Two posts, or a bar with caps across the channel.

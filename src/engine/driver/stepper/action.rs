@@ -49,8 +49,13 @@ impl Stepper {
             }
         }
         if self.status == JobStatus::Running {
-            self.add_sources(&mut actions);
-            self.add_deliveries(&mut actions);
+            let credits: Vec<bool> = self
+                .tasks
+                .iter()
+                .map(|task| self.has_credit(task))
+                .collect();
+            self.add_sources(&credits, &mut actions);
+            self.add_deliveries(&credits, &mut actions);
         }
         self.add_messages(&mut actions);
         self.add_storage(&mut actions);
@@ -63,12 +68,12 @@ impl Stepper {
         actions
     }
 
-    fn add_sources(&self, actions: &mut Vec<(u64, Action)>) {
+    fn add_sources(&self, credits: &[bool], actions: &mut Vec<(u64, Action)>) {
         for (plan, task) in self.plan.subtasks.iter().zip(&self.tasks) {
             let Some(subtask) = &task.subtask else {
                 continue;
             };
-            if subtask.is_source() && subtask.is_running() && self.has_credit(task) {
+            if subtask.is_source() && subtask.is_running() && credits[plan.id.index()] {
                 actions.push((
                     task.next_emit_us.max(task.busy_until_us),
                     Action::Emit(plan.id),
@@ -77,13 +82,13 @@ impl Stepper {
         }
     }
 
-    fn add_deliveries(&self, actions: &mut Vec<(u64, Action)>) {
+    fn add_deliveries(&self, credits: &[bool], actions: &mut Vec<(u64, Action)>) {
         for (plan, channel) in self.plan.channels.iter().zip(&self.net.channels) {
             let Some((_, ready_us)) = channel.queue.front() else {
                 continue;
             };
             let task = &self.tasks[plan.to.index()];
-            if task.subtask.is_some() && channel.blocked.is_none() && self.has_credit(task) {
+            if task.subtask.is_some() && channel.blocked.is_none() && credits[plan.to.index()] {
                 actions.push((task.busy_until_us.max(*ready_us), Action::Deliver(plan.id)));
             }
         }
