@@ -254,10 +254,12 @@ fn a_job_that_would_never_end_is_not_begun() {
     let dir = tempfile::tempdir().unwrap();
     let endless = CRASH.replace(", end: END", "");
     let path = file(dir.path(), "endless.ron", &endless);
-    let output = lockgate(&["run", path.to_str().unwrap()]);
-    assert_eq!(output.status.code(), Some(4));
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert!(error.contains("--until-ms"), "{error}");
+    for driver in [&[][..], &["--live"]] {
+        let output = lockgate(&[&["run", path.to_str().unwrap()], driver].concat());
+        assert_eq!(output.status.code(), Some(4));
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(error.contains("--until-ms"), "{error}");
+    }
 }
 
 /// Breaks if working state is left behind: by a run that ends, or for good by one that is killed.
@@ -315,4 +317,36 @@ fn temporary_folders_go_away() {
         1,
         "the next run has swept it, and left nothing itself"
     );
+}
+
+/// Numbers, a sum, a sink; `source` and `rest` are RON.
+fn numbers(source: &str, rest: &str) -> String {
+    format!(
+        "(version: 1, name: \"n\", operators: [(uid: \"numbers\", kind: SequenceSource({source}), at: (0, 0)), \
+         (uid: \"sum\", kind: KeyedSum(key: Modulo(2, [])), at: (200, 0)), (uid: \"out\", kind: Sink, at: (400, 0))], \
+         edges: [(\"numbers\", \"sum\", Hash), (\"sum\", \"out\", Rebalance)], {rest})"
+    )
+}
+
+/// Breaks if a run that is cut off looks like one that went well.
+#[test]
+fn a_run_too_long_to_record_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let costs = "settings: (costs: (transfer_us: 0, process_us: 0))";
+    let long = numbers("rate_per_s: 1000000, end: 400000", costs);
+    let output = lockgate(&["run", file(dir.path(), "long.ron", &long).to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(4));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("The recording is full"), "{told}");
+}
+
+/// Breaks if the report calls a script a person.
+#[test]
+fn a_restore_is_reported_as_whose_wish_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = "script: [(AtMs(900), Checkpoint), (AtMs(2000), Restore)]";
+    let job = numbers("rate_per_s: 4, end: 10", script);
+    let report = report(&["run", file(dir.path(), "job.ron", &job).to_str().unwrap()]);
+    assert_eq!(report["restarts"][0]["cause"], "The script asked for it.");
+    assert_eq!(report["restarts"][0]["from"], 1);
 }

@@ -168,6 +168,40 @@ fn a_branch_can_be_gone_on_with() {
     assert!(run.view() == run.recording().head());
 }
 
+/// Breaks if a branch is taken up again with the commands of the one that was left for it.
+#[test]
+fn a_branch_taken_up_again_keeps_its_own_commands() {
+    let mut run = start(&job());
+    step_until(&mut run, offset_is(3));
+    command(&mut run, Command::Checkpoint);
+    step_until(&mut run, offset_is(6));
+    let first_course = run.recording().events().to_vec();
+    act(&mut run, RunAction::SeekUs(100_000));
+    command(&mut run, crash_odd());
+    act(&mut run, RunAction::SwitchBranch(0));
+    assert!(run.recording().events() == first_course);
+    act(&mut run, RunAction::StepBack);
+    act(&mut run, RunAction::StepBack);
+    let here = run.view().position;
+    command(&mut run, Command::Stop);
+    assert!(run.recording().events()[..here] == first_course[..here]);
+    step_until_quiet(&mut run);
+    // Were another course replayed below, its own steps and places would come to light here.
+    let offset = run.view().subtasks[0].offset;
+    assert_eq!(run.view().job, JobStatus::Canceled);
+    let status = run.recording().events()[here..]
+        .iter()
+        .filter(|event| matches!(event.kind, EventKind::SubtaskStatus { .. }));
+    assert_eq!(status.count(), 4, "all four subtasks were running");
+    assert!(offset >= 5);
+}
+
+fn step_until_quiet(run: &mut Run) {
+    while !run.is_quiet() {
+        act(run, RunAction::Step);
+    }
+}
+
 #[test]
 fn the_next_barrier_event_is_where_the_engine_stops() {
     let mut run = start(&job());

@@ -29,6 +29,13 @@ pub fn run(args: &RunArgs) -> Exit {
         seed: args.seed,
         base_dir: project::base_dir(&args.file),
     };
+    if args.until_ms.is_none() && !ends_by_itself(&job) {
+        eprintln!(
+            "This job has a source without an end, so the run would never end. Say how long with --until-ms T, give the \
+             source an end, or let the script stop the job."
+        );
+        return Exit::CannotRun;
+    }
     let report = if args.live {
         run_live(&job, &options, args.until_ms)
     } else {
@@ -50,13 +57,6 @@ fn run_stepped(job: &JobGraph, options: &RunOptions, args: &RunArgs) -> Result<R
     }
     let mut run = Run::start(job, options)?;
     let until_us = args.until_ms.map(|ms| ms.saturating_mul(1000));
-    if until_us.is_none() && !ends_by_itself(job) {
-        return Err(RunError(
-            "This job has a source without an end, so the run would never end. Say how long with --until-ms T, \
-             give the source an end, or let the script stop the job."
-                .to_owned(),
-        ));
-    }
     let bar = progress_bar();
     run.finish(until_us, |view| show(&bar, view))?;
     bar.finish_and_clear();

@@ -218,7 +218,8 @@ impl Subtask {
         Ok(())
     }
 
-    /// An event was taken from `input`.
+    /// An event was taken from `input`. To a subtask that has finished it is no news: one that was restored as finished
+    /// hears the ends of its inputs only afterwards.
     ///
     /// # Errors
     /// The synchronous part of a snapshot failed.
@@ -228,6 +229,9 @@ impl Subtask {
         event: StreamEvent,
         out: &mut E,
     ) -> Result<(), TaskFailure> {
+        if self.phase == Phase::Finished {
+            return Ok(());
+        }
         match event {
             StreamEvent::Barrier(barrier) => {
                 let actions = self.gate.on_barrier(input, barrier);

@@ -16,7 +16,8 @@ use crate::model::{JobGraph, Origin, Record, StreamElement, StreamEvent, Subtask
 pub use ledger::{Ledger, Tally};
 pub use view::View;
 
-/// A view is kept after so many events at least; see [`Recording::append`].
+/// A view is kept after so many events, or after as many as it weighs (see [`View::weight`]): so all of them
+/// together take about what the events do, and seeking folds about as much as it copies.
 const KEYFRAME_EVENTS: usize = 256;
 
 /// A run's events with what makes moving about in them fast.
@@ -24,7 +25,7 @@ pub struct Recording {
     pub job: Arc<JobGraph>,
     pub plan: Arc<ExecutionGraph>,
     events: Vec<TraceEvent>,
-    /// Views along the way, by position; the first is at 0.
+    /// Views on the way, the first of them before all events.
     keyframes: Vec<View>,
     /// The view after all events.
     head: View,
@@ -75,8 +76,9 @@ impl Recording {
         }
         self.head.apply(&self.plan, &event);
         self.events.push(event);
-        let last = self.keyframes.last().map_or(0, |view| view.position);
-        if self.events.len() - last >= KEYFRAME_EVENTS.max(self.head.weight()) {
+        let newest = self.keyframes.last().map_or(0, |view| view.position);
+        let distance = self.events.len() - newest;
+        if distance.is_multiple_of(KEYFRAME_EVENTS) && distance >= self.head.weight() {
             self.keyframes.push(self.head.clone());
         }
     }
@@ -99,10 +101,11 @@ impl Recording {
         if position == self.events.len() {
             return self.head.clone();
         }
-        let frame = self
+        let after = self
             .keyframes
-            .partition_point(|view| view.position <= position);
-        let mut view = self.keyframes[frame.saturating_sub(1)].clone();
+            .partition_point(|frame| frame.position <= position);
+        // The first one is at 0.
+        let mut view = self.keyframes[after - 1].clone();
         for event in &self.events[view.position..position] {
             view.apply(&self.plan, event);
         }
@@ -215,5 +218,71 @@ pub fn concerns_barriers(event: &EventKind) -> bool {
         | EventKind::Completed { .. }
         | EventKind::Aborted { .. } => true,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Decimal, Key, KeyExpr, KeyedSumSpec, OperatorSpec, Position, Uid, Vertex};
+
+    /// One keyed sum of very many keys, each new.
+    fn recording_of_keys(keys: i32) -> Recording {
+        let spec = KeyedSumSpec {
+            key: Some(KeyExpr::Column),
+        };
+        let sum = Vertex {
+            uid: Uid::new("sum"),
+            name: "sum".to_owned(),
+            parallelism: 1,
+            max_parallelism: None,
+            position: Position::default(),
+            operator: OperatorSpec::KeyedSum(spec),
+        };
+        let job = JobGraph {
+            vertices: vec![sum],
+            ..JobGraph::default()
+        };
+        let plan = Arc::new(ExecutionGraph::of(&job));
+        let mut recording = Recording::new(Arc::new(job), plan);
+        for key in 0..keys {
+            let step = key.unsigned_abs().into();
+            let kind = EventKind::StateChanged {
+                subtask: SubtaskId(0),
+                key: Key::int(key),
+                value: Decimal::ONE,
+                origin: Origin {
+                    source: SubtaskId(0),
+                    offset: step,
+                },
+            };
+            recording.append(TraceEvent {
+                at_us: step,
+                step,
+                kind,
+            });
+        }
+        recording
+    }
+
+    /// Breaks if the kept views of a state that grows and grows take memory with the square of the events.
+    #[test]
+    fn all_kept_views_weigh_no_more_than_the_events() {
+        let recording = recording_of_keys(50_000);
+        let weight: usize = recording.keyframes.iter().map(View::weight).sum();
+        assert!(weight <= 2 * recording.events.len(), "{weight}");
+        assert!(recording.keyframes.len() > 5, "and still there are some");
+    }
+
+    #[test]
+    fn seeking_is_folding_wherever_a_view_is_kept() {
+        let recording = recording_of_keys(3_000);
+        let mut folded = View::new(&recording.plan, 0);
+        for (position, event) in recording.events.iter().enumerate() {
+            if position.is_multiple_of(17) {
+                assert!(recording.seek(position) == folded, "{position}");
+            }
+            folded.apply(&recording.plan, event);
+        }
     }
 }

@@ -40,15 +40,14 @@ pub struct View {
 }
 
 impl View {
-    /// How many parts a copy of this view has, roughly: rows, records and elements.
+    /// How much there is to copy: rows, elements, subtasks, channels, checkpoints.
     #[must_use]
     pub fn weight(&self) -> usize {
-        let subtasks = self
-            .subtasks
-            .iter()
-            .map(|subtask| subtask.rows.len() + subtask.recent.len());
-        let channels = self.channels.iter().map(|channel| channel.queue.len() + 1);
-        subtasks.sum::<usize>() + channels.sum::<usize>() + self.checkpoints.len()
+        let in_subtask = |view: &SubtaskView| 1 + view.rows.len() + view.recent.len();
+        let in_channel = |view: &ChannelView| 1 + view.queue.len();
+        let subtasks: usize = self.subtasks.iter().map(in_subtask).sum();
+        let channels: usize = self.channels.iter().map(in_channel).sum();
+        subtasks + channels + self.checkpoints.len()
     }
 }
 

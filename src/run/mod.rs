@@ -311,43 +311,46 @@ impl Run {
             return;
         }
         let at_us = self.cursor.clock_us();
-        if !self.is_at_end() {
-            self.branch();
+        if self.is_at_end() || self.branch() {
+            self.worker.request(Request::Command { at_us, command });
         }
-        self.worker.request(Request::Command { at_us, command });
     }
 
-    /// Leave what comes after the cursor as a branch, and let the engine go back to here.
-    fn branch(&mut self) {
+    /// Leave what comes after the cursor as a branch, and let the engine go back to here. False: it is asked too much
+    /// already.
+    fn branch(&mut self) -> bool {
         let position = self.recording.step_end(self.cursor.view().position);
-        let step = self.recording.seek(position).step;
+        let (step, at_us) = (self.recording.seek(position).step, self.cursor.clock_us());
+        if !self.replay(self.given.clone(), step, at_us) {
+            return false;
+        }
         let mut kept = Recording::new(self.blueprint.job.clone(), self.blueprint.plan.clone());
         for event in &self.recording.events()[..position] {
             kept.append(event.clone());
         }
-        let at_us = self.cursor.clock_us();
-        self.leave_for(kept, self.given.clone(), (step, at_us));
+        self.leave_for(kept, self.given.clone(), at_us);
+        true
     }
 
     fn switch_branch(&mut self, index: usize) {
-        if index >= self.branches.len() {
+        let Some(branch) = self.branches.get(index) else {
             return;
-        }
+        };
         self.is_playing = false;
-        let branch = self.branches.remove(index);
-        let step = branch.recording.head().step;
-        self.leave_for(branch.recording, branch.given, (step, branch.reached_us));
+        let (given, at_us) = (branch.given.clone(), branch.reached_us);
+        if self.replay(given, branch.recording.head().step, at_us) {
+            let branch = self.branches.remove(index);
+            self.leave_for(branch.recording, branch.given, at_us);
+        }
     }
 
-    fn leave_for(&mut self, recording: Recording, given: Vec<Given>, (step, at_us): (u64, u64)) {
-        let request = Request::Replay {
-            given: given.clone(),
-            step,
-            at_us,
-        };
-        if !self.worker.request(request) {
-            return;
-        }
+    /// Let the engine begin again and go on after step `step`. False: it is asked too much already.
+    fn replay(&mut self, given: Vec<Given>, step: u64, at_us: u64) -> bool {
+        self.worker.request(Request::Replay { given, step, at_us })
+    }
+
+    /// The engine was told: keep the present course as a branch and show the other one.
+    fn leave_for(&mut self, recording: Recording, given: Vec<Given>, at_us: u64) {
         self.generation += 1;
         let left = std::mem::replace(&mut self.recording, recording);
         self.branches.push(Branch {
@@ -365,7 +368,7 @@ impl Run {
     /// `progress` is called now and then.
     ///
     /// # Errors
-    /// The engine could not begin or stopped, or the recording is full.
+    /// The engine could not begin or stopped, or the recording is full before the job has ended.
     pub fn finish(
         &mut self,
         until_us: Option<u64>,
@@ -380,22 +383,27 @@ impl Run {
             }
             progress(self.recording.head());
             let done = until_us.is_some_and(|until_us| self.reached_us >= until_us);
-            self.act(RunAction::SeekEnd);
             if self.is_quiet() || done {
+                self.act(RunAction::SeekEnd);
                 return Ok(());
             }
             if self.recording.events().len() >= MAX_EVENTS {
-                return Err(RunError(format!(
-                    "The recording is full: {MAX_EVENTS} events, up to {} s of virtual time. Stop the run earlier, \
-                     for example with --until-ms, or run it live.",
-                    self.reached_us / 1_000_000
-                )));
+                return Err(self.full());
             }
             let soon_us = self.reached_us.saturating_add(1_000_000);
             let horizon_us = soon_us.max(self.next_at_us.unwrap_or(0));
             let until_us = horizon_us.min(until_us.unwrap_or(u64::MAX));
             self.worker.request(Request::Advance { until_us });
         }
+    }
+
+    fn full(&self) -> RunError {
+        RunError(format!(
+            "The recording is full: {} events, and after {} ms of virtual time the job has not ended. Run it for \
+             a shorter time, or give its sources fewer records.",
+            self.recording.events().len(),
+            self.reached_us / 1000
+        ))
     }
 
     /// The state at the cursor.

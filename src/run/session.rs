@@ -209,16 +209,7 @@ impl Session {
 
     /// One step if it is due until `until_us`; otherwise time just passes. False: nothing more is due.
     pub fn step_until(&mut self, until_us: u64) -> bool {
-        let due = self
-            .stepper
-            .next_at_us()
-            .is_some_and(|at_us| at_us <= until_us);
-        if due {
-            self.stepper.step()
-        } else {
-            self.stepper.wait_until(until_us);
-            false
-        }
+        self.stepper.step_until(until_us)
     }
 
     /// A person's command, now.

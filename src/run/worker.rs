@@ -21,6 +21,9 @@ const REQUESTS: usize = 64;
 /// Events are handed over at least this often while the engine catches up.
 const BATCH_EVENTS: usize = 4096;
 
+/// One request lets at most so many things happen; whoever asked sees how far it came, and asks again. This bounds
+/// the events that nobody has taken yet.
+const MAX_ADVANCE_STEPS: usize = 100_000;
 /// How far to look for the next barrier event.
 const MAX_BARRIER_STEPS: usize = 50_000;
 /// How long a waiting command line sleeps at most before it looks whether the thread is still there.
@@ -28,7 +31,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 /// What the window asks of the engine.
 pub enum Request {
-    /// Let everything happen that is due until then.
+    /// Let everything happen that is due until then, or much of it.
     Advance { until_us: u64 },
     /// Let the next thing happen, whenever it is due.
     Step,
@@ -100,7 +103,7 @@ struct Board {
     is_abandoned: AtomicBool,
 }
 
-/// The window's end of the thread. Dropping it ends the thread, after the step it is in.
+/// The window's end of the thread. Dropping it ends the thread, after the step (or the beginning again) it is in.
 pub struct Worker {
     requests: Option<Sender<Request>>,
     pub sent: u64,
@@ -200,7 +203,7 @@ fn live(blueprint: Blueprint, inbox: &Receiver<Request>, board: &Board) {
         Ok(session) => session,
         Err(error) => return board.fail(error),
     };
-    hand_over(&mut session, board, 0);
+    hand_over(&mut session, board, Tidings::Part);
     while let Ok(request) = inbox.recv()
         && !board.is_abandoned.load(Ordering::Relaxed)
     {
@@ -218,21 +221,21 @@ fn live(blueprint: Blueprint, inbox: &Receiver<Request>, board: &Board) {
                     Ok(replayed) => session = replayed,
                     Err(error) => return board.fail(error),
                 }
-                let mut shared = board.lock();
-                shared.progress.events.clear();
-                shared.generation += 1;
+                hand_over(&mut session, board, Tidings::OtherCourse);
+                continue;
             }
         }
-        hand_over(&mut session, board, 1);
+        hand_over(&mut session, board, Tidings::Answer);
     }
 }
 
 fn advance(session: &mut Session, until_us: u64, board: &Board) {
-    let mut steps = 0;
-    while !board.is_abandoned.load(Ordering::Relaxed) && session.step_until(until_us) {
-        steps += 1;
-        if steps % BATCH_EVENTS == 0 {
-            hand_over(session, board, 0);
+    for step in 1..=MAX_ADVANCE_STEPS {
+        if board.is_abandoned.load(Ordering::Relaxed) || !session.step_until(until_us) {
+            return;
+        }
+        if step % BATCH_EVENTS == 0 {
+            hand_over(session, board, Tidings::Part);
         }
     }
 }
@@ -243,7 +246,7 @@ fn seek_barrier_event(session: &mut Session, board: &Board) {
             .log()
             .iter()
             .any(|event| concerns_barriers(&event.kind));
-        if found || !session.step() {
+        if found || board.is_abandoned.load(Ordering::Relaxed) || !session.step() {
             return;
         }
         if !session
@@ -251,21 +254,37 @@ fn seek_barrier_event(session: &mut Session, board: &Board) {
             .iter()
             .any(|event| concerns_barriers(&event.kind))
         {
-            hand_over(session, board, 0);
+            hand_over(session, board, Tidings::Part);
         }
     }
 }
 
-fn hand_over(session: &mut Session, board: &Board, served: u64) {
+/// What the engine has to tell.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tidings {
+    /// What has happened so far.
+    Part,
+    /// A request is served.
+    Answer,
+    /// The request to begin again is served: what was not taken yet is about the branch that was left.
+    OtherCourse,
+}
+
+/// All of it at once: nobody can see the new events with the old commands.
+fn hand_over(session: &mut Session, board: &Board, tidings: Tidings) {
     let events = session.take_log();
     let next_at_us = session.stepper().next_at_us();
     let mut shared = board.lock();
+    shared.generation += u64::from(tidings == Tidings::OtherCourse);
     let progress = &mut shared.progress;
+    if tidings == Tidings::OtherCourse {
+        progress.events.clear();
+    }
     progress.events.extend(events);
-    progress.served += served;
+    progress.served += u64::from(tidings != Tidings::Part);
     progress.reached_us = session.stepper().now_us();
     progress.next_at_us = next_at_us;
-    if progress.given.len() != session.given().len() {
+    if progress.given != session.given() {
         progress.given = session.given().to_vec();
     }
     progress.home = Some(session.home().clone());

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use lockgate::engine::event::EventKind;
-use lockgate::model::{ChannelId, CheckpointId, Origin, StreamElement, StreamEvent};
+use lockgate::model::{
+    ChannelId, CheckpointId, Edge, JobGraph, Origin, Partitioning, StreamElement, StreamEvent, Uid,
+};
 use lockgate::project;
 use lockgate::recording::view::CheckpointStatus;
 use lockgate::recording::{Recording, View};
@@ -156,4 +158,55 @@ fn barriers_of_one_channel_have_increasing_numbers() {
         }
     }
     assert!(barriers > 20, "the test has seen only {barriers} barriers");
+}
+
+/// Two sums in a row, and checkpoints that are given up before their barriers come to them.
+fn impatient_job() -> JobGraph {
+    let mut job = sum_job(&[Source::new(50, 100)], 2, 1);
+    let mut again = job.vertex(&Uid::new("sum")).unwrap().clone();
+    again.uid = Uid::new("again");
+    job.vertices.push(again);
+    for edge in &mut job.edges {
+        if edge.from == Uid::new("sum") {
+            edge.from = Uid::new("again");
+        }
+    }
+    job.edges.push(Edge {
+        from: Uid::new("sum"),
+        to: Uid::new("again"),
+        partitioning: Partitioning::Hash,
+    });
+    job.config.checkpointing.timeout_ms = 10;
+    job.config.checkpointing.tolerable_failed = 100;
+    job
+}
+
+/// Breaks if a subtask that was told early takes the snapshot all the same, or lets those behind it wait for a barrier.
+#[test]
+fn a_checkpoint_given_up_early_becomes_a_cancel_marker_all_the_way() {
+    let mut rig = Rig::new(&impatient_job());
+    rig.run_until(|view| view.subtasks[0].offset == 3);
+    rig.checkpoint();
+    rig.run_until(|view| view.subtasks[0].offset == 60);
+    let (mut captured, mut markers) = (Vec::new(), Vec::new());
+    for event in rig.recording.events() {
+        match &event.kind {
+            EventKind::SnapshotStarted { subtask, .. } => captured.push(*subtask),
+            EventKind::Sent {
+                channel,
+                element: StreamElement::Event(StreamEvent::CancelCheckpoint(CheckpointId(1))),
+                ..
+            } => markers.push(rig.recording.plan.channel(*channel).from),
+            _ => {}
+        }
+    }
+    assert_eq!(
+        captured,
+        rig.subtasks("s0"),
+        "the source was not told early"
+    );
+    assert_eq!(
+        markers,
+        [rig.subtasks("sum"), rig.subtasks("again")].concat()
+    );
 }

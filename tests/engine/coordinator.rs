@@ -176,13 +176,14 @@ fn an_acknowledgement_of_a_completed_checkpoint_does_not_delete_it() {
 fn a_duplicate_acknowledgement_counts_once() {
     let mut world = World::new(CheckpointConfig::default());
     world.request();
+    world.ack(0, 1);
+    let again = EventKind::AckIgnored {
+        subtask: world.subtasks[0],
+        checkpoint: id(1),
+        why: IgnoredAck::Duplicate,
+    };
     for _ in 0..4 {
-        let orders = world.ack(0, 1);
-        assert!(
-            !orders
-                .iter()
-                .any(|order| matches!(order, Order::WriteMetadata(_)))
-        );
+        assert_eq!(records(&world.ack(0, 1)), [&again]);
     }
 }
 
@@ -329,6 +330,28 @@ fn a_refused_request_uses_no_number_up() {
     }
     world.request();
     assert_eq!(world.coordinator.pending().collect::<Vec<_>>(), [id(1)]);
+}
+
+/// Breaks if a request outlives the attempt that it was made in.
+#[test]
+fn a_failure_gives_up_what_is_pending_and_what_waits() {
+    let mut world = World::new(CheckpointConfig::default());
+    world.request();
+    world.request();
+    world.coordinator.suspend();
+    let orders = world.coordinator.take_orders();
+    assert_eq!(
+        aborted(&orders),
+        [(1, AbortReason::CoordinatorSuspend)],
+        "not counted as a failure"
+    );
+    assert_eq!(discarded(&orders), [1]);
+    for subtask in world.subtasks.clone() {
+        world.coordinator.on_running(subtask);
+    }
+    let queued = |event: &&EventKind| matches!(event, EventKind::TriggerQueued { .. });
+    assert!(!records(&world.request()).iter().any(queued));
+    assert_eq!(world.coordinator.pending().collect::<Vec<_>>(), [id(2)]);
 }
 
 #[test]

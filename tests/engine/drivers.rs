@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use lockgate::engine::driver::live::{self, LiveOptions, LiveOutcome};
 use lockgate::engine::driver::{Feeds, Resources};
-use lockgate::engine::event::JobStatus;
+use lockgate::engine::event::{EventKind, JobStatus, SubtaskStatus};
 use lockgate::engine::plan::ExecutionGraph;
 use lockgate::engine::storage::MemoryStorage;
 use lockgate::model::{
-    BackendKind, Command, Decimal, JobGraph, Key, Origin, RestartStrategy, ScriptEntry, Uid, When,
+    BackendKind, CheckpointId, Command, Decimal, Edge, JobGraph, Key, Origin, RestartStrategy,
+    ScriptEntry, SubtaskId, Uid, Vertex, When,
 };
 
 use crate::rig::{Rig, Source, expected_sums, sum_job, with_backend};
@@ -86,7 +87,6 @@ fn a_live_run_with_a_killed_thread_ends_with_the_steppers_sums() {
         assert_eq!(outcome.status, JobStatus::Finished);
         assert_eq!(outcome.fired, [true, true], "the crash took place");
         let restarted = outcome.events.iter().filter(|event| {
-            use lockgate::engine::event::EventKind;
             matches!(
                 event.kind,
                 EventKind::JobStatus(JobStatus::Restoring { .. })
@@ -146,4 +146,168 @@ fn a_live_run_stops_at_its_time() {
     let outcome = run_live(&job, options);
     assert_eq!(outcome.status, JobStatus::Running);
     assert_eq!(outcome.offsets.len(), 1, "the checkpoint is complete");
+}
+
+/// The outcome of a live run, or a failed test where it does not come to an end.
+fn run_live_within_a_minute(job: JobGraph, options: LiveOptions) -> LiveOutcome {
+    let (send, receive) = std::sync::mpsc::channel();
+    std::thread::spawn(move || drop(send.send(run_live(&job, options))));
+    receive
+        .recv_timeout(std::time::Duration::from_mins(1))
+        .unwrap_or_else(|error| panic!("the run hangs: {error}"))
+}
+
+/// Breaks if a thread that waits for room in a channel does not hear that the run is over.
+#[test]
+fn a_live_run_stops_in_the_middle_of_back_pressure() {
+    for _ in 0..5 {
+        let mut job = sum_job(&[Source::new(1_000_000, 1_000_000_000)], 7, 3);
+        job.script = vec![ScriptEntry {
+            when: When::AtMs(30),
+            command: Command::Stop,
+        }];
+        let options = LiveOptions {
+            is_unpaced: true,
+            buffer_records: 16,
+            channel_buffers: 1,
+            ..LiveOptions::default()
+        };
+        let outcome = run_live_within_a_minute(job, options);
+        assert_eq!(outcome.status, JobStatus::Canceled);
+        let state = outcome.state.iter().filter(|state| state.is_some());
+        assert_eq!(state.count(), 3, "every sum brings its state home");
+    }
+}
+
+/// Breaks if the live driver waits for counts that cannot grow while the job is down.
+#[test]
+fn a_live_run_that_nothing_will_restore_ends() {
+    let mut job = sum_job(&[Source::new(1000, 50)], 2, 2);
+    let sum = Uid::new("sum");
+    let processed = |records| When::Processed {
+        uid: Uid::new("sum"),
+        subtask: 1,
+        records,
+    };
+    job.script = vec![
+        ScriptEntry {
+            when: processed(3),
+            command: Command::Crash {
+                uid: sum,
+                subtask: 1,
+            },
+        },
+        ScriptEntry {
+            when: processed(1_000_000),
+            command: Command::Restore { checkpoint: None },
+        },
+    ];
+    let outcome = run_live_within_a_minute(job, LiveOptions::default());
+    assert!(matches!(outcome.status, JobStatus::Restarting { .. }));
+    assert_eq!(outcome.fired, [true, false]);
+}
+
+/// Breaks if a live run lets a subtask crash that a stepped one would not.
+#[test]
+fn a_finished_subtask_cannot_crash_in_a_live_run_either() {
+    let mut job = two_lanes();
+    let at = |records, command| ScriptEntry {
+        when: When::Emitted {
+            uid: Uid::new("b-s0"),
+            records,
+        },
+        command,
+    };
+    let crash = Command::Crash {
+        uid: Uid::new("sum"),
+        subtask: 0,
+    };
+    job.script = vec![at(50, Command::Checkpoint), at(300, crash)];
+    let outcome = run_live_within_a_minute(job, LiveOptions::default());
+    assert_eq!(outcome.status, JobStatus::Finished);
+    let refused = |kind: &EventKind| match kind {
+        EventKind::CommandRefused { reason, .. } => reason.contains("has finished"),
+        _ => false,
+    };
+    assert!(outcome.events.iter().any(|event| refused(&event.kind)));
+}
+
+/// Two jobs in one: the first lane ends early and is finished in the checkpoint that the second one's crash returns to.
+#[test]
+fn a_lane_that_had_finished_stays_finished_after_a_restore() {
+    let mut job = two_lanes();
+    let mut rig = Rig::new(&job);
+    rig.run_until(|view| view.subtasks[0].status == SubtaskStatus::EndOfData);
+    rig.checkpoint();
+    let lane = ["s0", "sum", "out"].map(|uid| rig.subtasks(uid)).concat();
+    rig.run_until(|view| {
+        let status = |id: &SubtaskId| view.subtasks[id.index()].status;
+        lane.iter().all(|id| status(id) == SubtaskStatus::Finished)
+    });
+    let heard_us = rig.view().at_us + rig.recording.job.config.costs.rpc_us;
+    rig.run_until(|view| view.at_us > heard_us);
+    rig.checkpoint();
+    rig.run_until(|view| view.store == [CheckpointId(2)]);
+    rig.crash("b-out", 0);
+    rig.restore();
+    rig.run_to_end();
+    assert_eq!(rig.view().job, JobStatus::Finished);
+    assert_eq!(rig.sums("sum"), expected_sums(&[Source::new(1000, 5)], 2));
+    let left = rig.stepper.project().channels.into_iter().flatten();
+    assert_eq!(left.count(), 0, "nothing is left lying in a channel");
+
+    let emitted = |records| When::Emitted {
+        uid: Uid::new("b-s0"),
+        records,
+    };
+    let at = |records, command| ScriptEntry {
+        when: emitted(records),
+        command,
+    };
+    let crash = Command::Crash {
+        uid: Uid::new("b-out"),
+        subtask: 0,
+    };
+    job.script = vec![
+        at(50, Command::Checkpoint),
+        at(150, Command::Checkpoint),
+        at(250, crash),
+    ];
+    job.config.restart = RestartStrategy::FixedDelay { delay_ms: 1 };
+    let outcome = run_live_within_a_minute(job, LiveOptions::default());
+    assert_eq!(outcome.status, JobStatus::Finished);
+    let restored = EventKind::JobStatus(JobStatus::Restoring {
+        from: Some(CheckpointId(2)),
+    });
+    let at = outcome
+        .events
+        .iter()
+        .position(|event| event.kind == restored);
+    let finals = outcome.events[at.unwrap()..]
+        .iter()
+        .filter(|event| matches!(event.kind, EventKind::Triggered { .. }));
+    assert_eq!(finals.count(), 1, "the final checkpoint of the second lane");
+}
+
+/// `s0 → sum → out`, five records, and beside it `b-s0 → b-sum → b-out`, four hundred.
+fn two_lanes() -> JobGraph {
+    let mut job = sum_job(&[Source::new(1000, 5)], 2, 1);
+    let other = sum_job(&[Source::new(1000, 400)], 2, 1);
+    let renamed = |uid: &Uid| Uid::new(&format!("b-{}", uid.as_str()));
+    for vertex in other.vertices {
+        let uid = renamed(&vertex.uid);
+        job.vertices.push(Vertex {
+            name: uid.as_str().to_owned(),
+            uid,
+            ..vertex
+        });
+    }
+    for edge in other.edges {
+        job.edges.push(Edge {
+            from: renamed(&edge.from),
+            to: renamed(&edge.to),
+            ..edge
+        });
+    }
+    job
 }

@@ -29,6 +29,21 @@ fn a_bounded_job_ends_only_after_a_checkpoint_begun_at_its_end() {
     );
 }
 
+/// Breaks if a subtask takes a checkpoint from before its end for the one that lets it finish.
+#[test]
+fn a_checkpoint_from_before_the_end_lets_nobody_finish() {
+    let mut rig = Rig::new(&sum_job(&[Source::new(50, 8)], 2, 2));
+    rig.run_until(|view| view.subtasks[0].offset == 7);
+    rig.checkpoint();
+    rig.run_until(|view| view.subtasks[0].status == SubtaskStatus::EndOfData);
+    assert!(rig.view().store.is_empty(), "it is still pending");
+    rig.run_to_end();
+    let last = &rig.view().checkpoints[&CheckpointId(2)];
+    assert_eq!(last.kind, CheckpointKind::Final);
+    assert_eq!(last.finished, []);
+    assert_eq!(rig.view().store, [CheckpointId(2)]);
+}
+
 /// Breaks if a finished input is waited for, or a finished subtask is asked to acknowledge.
 #[test]
 fn checkpoints_go_on_after_one_source_has_finished() {

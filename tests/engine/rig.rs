@@ -98,7 +98,8 @@ pub struct Rig {
     pub stepper: Stepper,
     pub recording: Recording,
     pub storage: Arc<dyn CheckpointStorage>,
-    _dir: tempfile::TempDir,
+    /// Where working state lies.
+    pub dir: tempfile::TempDir,
 }
 
 impl Rig {
@@ -119,7 +120,7 @@ impl Rig {
             stepper: Stepper::new(job.clone(), plan.clone(), resources).unwrap(),
             recording: Recording::new(job, plan),
             storage,
-            _dir: dir,
+            dir,
         };
         rig.record();
         rig

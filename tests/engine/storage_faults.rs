@@ -3,12 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use lockgate::engine::event::{AbortReason, EventKind, JobStatus};
+use lockgate::engine::event::{AbortReason, EventKind, JobStatus, SubtaskStatus};
 use lockgate::engine::storage::{self, MemoryStorage};
-use lockgate::model::{CheckpointId, Command, JobGraph, StorageKind};
+use lockgate::model::{
+    BackendKind, CheckpointId, Command, JobGraph, StorageKind, StreamElement, StreamEvent,
+};
 use lockgate::recording::view::CheckpointStatus;
 
-use crate::rig::{Rig, Source, sum_job};
+use crate::rig::{Rig, Source, sum_job, with_backend};
 
 fn job() -> JobGraph {
     let mut job = sum_job(&[Source::new(50, 40)], 2, 2);
@@ -105,6 +107,42 @@ fn state_that_does_not_fit_fails_the_checkpoint_and_then_the_job() {
         CheckpointStatus::Aborted(AbortReason::AsyncException)
     );
     assert_eq!(rig.storage.list().unwrap(), []);
+}
+
+/// Breaks if a failing synchronous part only fails the checkpoint: the subtask fails, whatever is tolerated. And breaks
+/// if the state is captured before the barrier has gone on.
+#[test]
+fn a_synchronous_part_that_fails_fails_the_subtask_after_its_barrier() {
+    let mut job = with_backend(job(), BackendKind::RocksDb);
+    job.config.checkpointing.tolerable_failed = 100;
+    let mut rig = Rig::new(&job);
+    rig.run_until(|view| view.state_changes >= 6);
+    let sum = rig.subtasks("sum")[0];
+    // RocksDB cannot link its files into a folder that is already there.
+    let occupied = rig.dir.path().join(format!("state-0-{sum}.chk-1"));
+    std::fs::create_dir(occupied).unwrap();
+    rig.checkpoint();
+    rig.run_until(|view| matches!(view.job, JobStatus::Restarting { .. }));
+    let status = rig.view().subtasks[sum.index()].status;
+    assert_eq!(status, SubtaskStatus::Failed);
+    let checkpoint = &rig.view().checkpoints[&CheckpointId(1)];
+    let given_up = CheckpointStatus::Aborted(AbortReason::CoordinatorSuspend);
+    assert_eq!(checkpoint.status, given_up);
+    let plan = rig.recording.plan.clone();
+    let passed_on = |event: &EventKind| match event {
+        EventKind::Sent {
+            channel,
+            element: StreamElement::Event(StreamEvent::Barrier(_)),
+            ..
+        } => plan.channel(*channel).from == sum,
+        _ => false,
+    };
+    assert!(
+        rig.recording
+            .events()
+            .iter()
+            .any(|event| passed_on(&event.kind))
+    );
 }
 
 #[test]

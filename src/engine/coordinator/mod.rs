@@ -404,6 +404,12 @@ impl CheckpointCoordinator {
         self.store.promote(checkpoint);
     }
 
+    /// Whether this subtask is known to have finished.
+    #[must_use]
+    pub fn is_finished(&self, subtask: SubtaskId) -> bool {
+        self.tasks[subtask.index()] == Task::Finished
+    }
+
     /// Whether every subtask has finished.
     #[must_use]
     pub fn all_finished(&self) -> bool {

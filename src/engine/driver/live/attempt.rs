@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
 use super::LiveOptions;
 use super::task::{FinalState, Inlet, LiveTask};
@@ -75,11 +75,12 @@ impl<'scope> Attempt<'scope> {
 
     /// End all threads and wait for them, hearing out whatever they still want to report.
     pub fn end(self, last_word: fn() -> Control) -> Vec<FinalState> {
-        for control in &self.controls {
-            // A thread that is gone needs no word.
-            let _ = control.try_send(last_word());
-        }
+        let mut untold: Vec<&Sender<Control>> = self.controls.iter().collect();
         while self.threads.iter().any(|thread| !thread.is_finished()) {
+            // A thread that is gone needs no word; one that has many unread is told later.
+            untold.retain(|control| {
+                matches!(control.try_send(last_word()), Err(TrySendError::Full(_)))
+            });
             let _ = self.reports.recv_timeout(Duration::from_millis(1));
         }
         // A thread that panicked has no state to bring home.

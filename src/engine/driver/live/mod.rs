@@ -292,9 +292,11 @@ impl JobManager<'_> {
             } => attempt.tell(subtask, Control::Aborted { checkpoint, latest }),
             Order::WriteMetadata(metadata) => {
                 let checkpoint = metadata.checkpoint;
-                self.offsets
-                    .push((checkpoint, self.source_offsets(&metadata)));
                 let written = self.resources.storage.write_metadata(&metadata).is_ok();
+                if written {
+                    let offsets = self.source_offsets(&metadata);
+                    self.offsets.push((checkpoint, offsets));
+                }
                 self.coordinator
                     .on_metadata(checkpoint, written, self.now_us());
                 true
@@ -358,6 +360,13 @@ impl JobManager<'_> {
         }
     }
 
+    /// Whether time alone brings a further command: while the job is down, no count grows.
+    fn is_command_coming(&self) -> bool {
+        let entries = self.job.script.iter().zip(&self.fired);
+        let mut waiting = entries.filter(|(_, fired)| !**fired);
+        waiting.any(|(entry, _)| matches!(entry.when, When::AtMs(_)))
+    }
+
     fn is_due(&self, entry: usize) -> bool {
         let sum = |ids: &[SubtaskId], of: fn(&Meter) -> u64| -> u64 {
             ids.iter().map(|id| of(&self.meters[id.index()])).sum()
@@ -394,6 +403,10 @@ impl JobManager<'_> {
             }
             Command::Crash { uid, subtask } => {
                 match (attempt, self.plan.subtasks_of(uid).get(*subtask as usize)) {
+                    (Some(_), Some(id)) if self.coordinator.is_finished(*id) => {
+                        let name = self.plan.subtask_name(*id);
+                        Err(format!("{name} has finished; it cannot crash any more."))
+                    }
                     (Some(attempt), Some(id)) => {
                         self.record(accepted);
                         attempt.tell(*id, Control::Die);
@@ -436,7 +449,7 @@ impl JobManager<'_> {
     /// After an attempt: what the job goes on with, if it does.
     fn wait_for_restore(&mut self) -> Option<Restore> {
         while matches!(self.status, JobStatus::Restarting { .. }) && self.next.is_none() {
-            let waits = self.fired.contains(&false) || self.restart_at.is_some();
+            let waits = self.is_command_coming() || self.restart_at.is_some();
             if !waits || self.is_time_over() {
                 return None;
             }

@@ -77,11 +77,12 @@ impl LiveTask<'_> {
         }
     }
 
-    /// This attempt is over; somebody will say how.
-    fn wait_for_the_end(self) -> FinalState {
-        drop(self.inlets);
+    /// This attempt is over; somebody will say how. Whoever still sends to this subtask need not wait for it.
+    fn wait_for_the_end(mut self) -> FinalState {
+        self.inlets.clear();
         loop {
             match self.control.recv() {
+                Ok(Control::Release) => return self.state(),
                 Ok(Control::Die) | Err(_) => return None,
                 Ok(_) => {}
             }
@@ -93,6 +94,10 @@ impl LiveTask<'_> {
             Operator::KeyedSum(sum) => sum.entries().ok(),
             Operator::Source(_) | Operator::Sink => None,
         }
+    }
+
+    fn is_open(&self, inlet: &Inlet) -> bool {
+        !inlet.is_dead && !self.wire.blocked.contains(&inlet.channel)
     }
 
     fn is_emitting(&self) -> bool {
@@ -109,7 +114,6 @@ impl LiveTask<'_> {
         if self.is_emitting() {
             return self.wait_for_turn(started, emitted);
         }
-        let open = |inlet: &&Inlet| !inlet.is_dead && !self.wire.blocked.contains(&inlet.channel);
         let mut select = Select::new();
         let control = select.recv(&self.control);
         let mut inputs = Vec::with_capacity(self.inlets.len());
@@ -117,7 +121,7 @@ impl LiveTask<'_> {
             .inlets
             .iter()
             .enumerate()
-            .filter(|(_, inlet)| open(inlet))
+            .filter(|(_, inlet)| self.is_open(inlet))
         {
             select.recv(&inlet.receiver);
             inputs.push(input);
@@ -194,9 +198,9 @@ impl LiveTask<'_> {
         if let Some(event) = buffer.event {
             self.subtask.on_event(input, event, &mut self.wire)?;
         }
-        if self.inlets.iter().all(|inlet| inlet.receiver.is_empty())
-            || !self.wire.collected.is_empty()
-        {
+        // What waits behind a barrier is nothing to go on with.
+        let mut open = self.inlets.iter().filter(|inlet| self.is_open(inlet));
+        if open.all(|inlet| inlet.receiver.is_empty()) || !self.wire.collected.is_empty() {
             self.wire.flush();
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! What can happen next.
 
 use super::{Stepper, Task};
-use crate::engine::event::{JobStatus, SubtaskStatus};
+use crate::engine::event::JobStatus;
 use crate::model::{ChannelId, CheckpointId, SubtaskId, When};
 
 /// One thing that can happen: the unit of stepping.
@@ -107,11 +107,7 @@ impl Stepper {
                 continue;
             };
             let task = &self.tasks[plan.to.index()];
-            let polls = matches!(
-                task.status,
-                SubtaskStatus::Running | SubtaskStatus::EndOfData
-            );
-            if polls && channel.blocked.is_none() && credits[plan.to.index()] {
+            if task.subtask.is_some() && channel.blocked.is_none() && credits[plan.to.index()] {
                 actions.push((task.busy_until_us.max(*ready_us), Action::Deliver(plan.id)));
             }
         }

@@ -164,9 +164,26 @@ impl Stepper {
     /// One step under the timed policy. False: nothing is enabled.
     pub fn step(&mut self) -> bool {
         let enabled = self.enabled();
+        let earliest = enabled.iter().map(|(at_us, _)| *at_us).min();
+        earliest.is_some_and(|earliest| self.take_one(enabled, earliest))
+    }
+
+    /// The same if something is due until `until_us`. False: nothing more is, and time has passed until then; where
+    /// nothing will ever happen, time stands.
+    pub fn step_until(&mut self, until_us: u64) -> bool {
+        let enabled = self.enabled();
         let Some(earliest) = enabled.iter().map(|(at_us, _)| *at_us).min() else {
             return false;
         };
+        if earliest <= until_us {
+            return self.take_one(enabled, earliest);
+        }
+        self.net.now_us = self.net.now_us.max(until_us);
+        false
+    }
+
+    /// One of the actions that are due at `earliest`.
+    fn take_one(&mut self, enabled: Vec<(u64, Action)>, earliest: u64) -> bool {
         let mut ready = enabled.into_iter().filter(|(at_us, _)| *at_us == earliest);
         let ties = ready.clone().count();
         let place = if ties > 1 { self.rng.below(ties) } else { 0 };
