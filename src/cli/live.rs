@@ -47,7 +47,7 @@ fn describe(
             .collect()
     };
     let outputs = recording.plan.subtasks.iter().flat_map(|subtask| {
-        let records = outcome.collected[subtask.id.index()].iter();
+        let records = outcome.collected[subtask.id.index()].records.iter();
         records.map(|record| (subtask.id, record))
     });
     let ended_us = u64::try_from(outcome.elapsed.as_micros()).unwrap_or(u64::MAX);
@@ -68,6 +68,14 @@ fn describe(
             })
             .collect();
     }
+    let mut sinks = report::sinks(recording, outputs);
+    for sink in &mut sinks {
+        let ids = recording.plan.subtasks_of(&sink.uid.as_str().into());
+        sink.collected = ids
+            .iter()
+            .map(|id| outcome.collected[id.index()].count)
+            .sum();
+    }
     let (status, cause) = report::describe_status(&outcome.status);
     Report {
         driver: "live",
@@ -75,7 +83,7 @@ fn describe(
         status,
         cause,
         state: report::keyed_state(recording, rows),
-        sinks: report::sinks(recording, outputs),
+        sinks,
         never_fired: report::never_fired(outcome.fired.iter().copied()),
         ledger: None,
         ..report

@@ -59,7 +59,8 @@ pub struct StateRow {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SinkOutput {
     pub uid: String,
-    pub collected: usize,
+    pub collected: u64,
+    /// All of them; of a live run the first million of each sink subtask.
     pub records: Vec<OutputRecord>,
 }
 

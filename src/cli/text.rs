@@ -95,6 +95,9 @@ fn write_sink(f: &mut Formatter<'_>, sink: &SinkOutput) -> fmt::Result {
         sink.uid,
         count(sink.collected, "record")
     )?;
+    if sink.collected > sink.records.len() as u64 {
+        return writeln!(f, " (the first {} are kept)", sink.records.len());
+    }
     let first = sink.records.len().saturating_sub(SHOWN_RECORDS);
     for (index, record) in sink.records[first..].iter().enumerate() {
         let lead = match (index, first) {
@@ -182,7 +185,7 @@ impl Display for Rows<'_> {
 }
 
 /// `1 record`, `2 records`
-fn count(number: usize, what: &str) -> String {
+fn count(number: u64, what: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {what}{plural}")
 }

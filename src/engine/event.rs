@@ -252,6 +252,8 @@ pub enum IgnoredAck {
 pub enum RejectReason {
     NotAllRequiredTasksRunning,
     TooManyCheckpointRequests,
+    /// It was still waiting when the job went down.
+    CoordinatorSuspend,
 }
 
 impl RejectReason {
@@ -261,6 +263,7 @@ impl RejectReason {
         match self {
             Self::NotAllRequiredTasksRunning => "NOT_ALL_REQUIRED_TASKS_RUNNING",
             Self::TooManyCheckpointRequests => "TOO_MANY_CHECKPOINT_REQUESTS",
+            Self::CoordinatorSuspend => "CHECKPOINT_COORDINATOR_SUSPEND",
         }
     }
 
@@ -270,6 +273,7 @@ impl RejectReason {
         match self {
             Self::NotAllRequiredTasksRunning => "Not all required subtasks are running.",
             Self::TooManyCheckpointRequests => "Too many checkpoint requests are waiting.",
+            Self::CoordinatorSuspend => "The job went down while it was waiting.",
         }
     }
 }

@@ -83,6 +83,29 @@ impl Recording {
         }
     }
 
+    /// A recording of the first `position` events alone.
+    #[must_use]
+    pub fn prefix(&self, position: usize) -> Self {
+        let head = self.seek(position);
+        let position = head.position;
+        let frames = self
+            .keyframes
+            .partition_point(|frame| frame.position <= position);
+        let outputs = self.outputs.partition_point(|(at, ..)| *at <= position);
+        let barriers = self.barrier_positions.partition_point(|at| *at <= position);
+        let lineages = usize::try_from(head.state_changes).unwrap_or(usize::MAX);
+        Self {
+            job: self.job.clone(),
+            plan: self.plan.clone(),
+            events: self.events[..position].to_vec(),
+            keyframes: self.keyframes[..frames].to_vec(),
+            lineages: self.lineages[..lineages.min(self.lineages.len())].to_vec(),
+            outputs: self.outputs[..outputs].to_vec(),
+            barrier_positions: self.barrier_positions[..barriers].to_vec(),
+            head,
+        }
+    }
+
     #[must_use]
     pub fn events(&self) -> &[TraceEvent] {
         &self.events

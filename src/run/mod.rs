@@ -324,10 +324,7 @@ impl Run {
         if !self.replay(self.given.clone(), step, at_us) {
             return false;
         }
-        let mut kept = Recording::new(self.blueprint.job.clone(), self.blueprint.plan.clone());
-        for event in &self.recording.events()[..position] {
-            kept.append(event.clone());
-        }
+        let kept = self.recording.prefix(position);
         self.leave_for(kept, self.given.clone(), at_us);
         true
     }

@@ -167,23 +167,32 @@ impl Session {
     /// The same execution again, from its beginning to just after step `step`, in a fresh place. Its events up to
     /// there are those already known, so they are dropped.
     ///
+    /// `is_wanted` is asked now and then; where it is not, what comes back is unfinished and nobody looks at it.
+    ///
     /// # Errors
     /// As for [`Session::open`].
-    pub fn replay(&self, given: &[Given], step: u64, at_us: u64) -> Result<Self, RunError> {
+    pub fn replay(
+        &self,
+        given: &[Given],
+        (step, at_us): (u64, u64),
+        is_wanted: impl Fn() -> bool,
+    ) -> Result<Self, RunError> {
         let mut copy = Self::with_feeds(self.blueprint.clone(), self.feeds.clone())?;
         for entry in given.iter().take_while(|entry| entry.step <= step) {
-            copy.run_to_step(entry.step.saturating_sub(1));
+            copy.run_to_step(entry.step.saturating_sub(1), &is_wanted);
             copy.stepper.wait_until(entry.at_us);
             copy.command(entry.command.clone());
         }
-        copy.run_to_step(step);
+        copy.run_to_step(step, &is_wanted);
         copy.stepper.wait_until(at_us);
         copy.stepper.take_log();
         Ok(copy)
     }
 
-    fn run_to_step(&mut self, step: u64) {
-        while self.stepper.step_number() < step && self.stepper.step() {}
+    fn run_to_step(&mut self, step: u64, is_wanted: impl Fn() -> bool) {
+        while self.stepper.step_number() < step && is_wanted() && self.stepper.step() {
+            self.stepper.take_log();
+        }
     }
 
     #[must_use]

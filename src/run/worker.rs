@@ -191,6 +191,11 @@ impl Board {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether anybody still wants to know.
+    fn is_wanted(&self) -> bool {
+        !self.is_abandoned.load(Ordering::Relaxed)
+    }
+
     fn fail(&self, error: RunError) {
         self.lock().error = Some(error);
         self.news.notify_all();
@@ -205,7 +210,7 @@ fn live(blueprint: Blueprint, inbox: &Receiver<Request>, board: &Board) {
     };
     hand_over(&mut session, board, Tidings::Part);
     while let Ok(request) = inbox.recv()
-        && !board.is_abandoned.load(Ordering::Relaxed)
+        && board.is_wanted()
     {
         match request {
             Request::Advance { until_us } => advance(&mut session, until_us, board),
@@ -217,7 +222,7 @@ fn live(blueprint: Blueprint, inbox: &Receiver<Request>, board: &Board) {
                 session.command(command);
             }
             Request::Replay { given, step, at_us } => {
-                match session.replay(&given, step, at_us) {
+                match session.replay(&given, (step, at_us), || board.is_wanted()) {
                     Ok(replayed) => session = replayed,
                     Err(error) => return board.fail(error),
                 }
@@ -231,7 +236,7 @@ fn live(blueprint: Blueprint, inbox: &Receiver<Request>, board: &Board) {
 
 fn advance(session: &mut Session, until_us: u64, board: &Board) {
     for step in 1..=MAX_ADVANCE_STEPS {
-        if board.is_abandoned.load(Ordering::Relaxed) || !session.step_until(until_us) {
+        if !board.is_wanted() || !session.step_until(until_us) {
             return;
         }
         if step % BATCH_EVENTS == 0 {
@@ -246,7 +251,7 @@ fn seek_barrier_event(session: &mut Session, board: &Board) {
             .log()
             .iter()
             .any(|event| concerns_barriers(&event.kind));
-        if found || board.is_abandoned.load(Ordering::Relaxed) || !session.step() {
+        if found || !board.is_wanted() || !session.step() {
             return;
         }
         if !session

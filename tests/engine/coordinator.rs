@@ -370,3 +370,20 @@ fn the_queue_of_requests_has_a_bound() {
         }]
     );
 }
+
+#[test]
+fn a_waiting_request_is_refused_when_the_job_goes_down() {
+    let mut world = World::new(CheckpointConfig::default());
+    world.request();
+    world.request();
+    world.coordinator.suspend();
+    let orders = world.coordinator.take_orders();
+    let reason = RejectReason::CoordinatorSuspend;
+    let refused = EventKind::TriggerRejected {
+        kind: MANUAL,
+        reason,
+    };
+    assert!(records(&orders).contains(&&refused));
+    assert_eq!(aborted(&orders), [(1, AbortReason::CoordinatorSuspend)]);
+    assert!(!fails_the_job(&orders));
+}

@@ -112,7 +112,12 @@ fn both_drivers_let_out_the_same() {
     job.script = script(60);
     job.config.restart = RestartStrategy::FixedDelay { delay_ms: 1 };
     let outcome = run_live(&job, LiveOptions::default());
-    let live: Vec<_> = outcome.collected.iter().flatten().cloned().collect();
+    let live: Vec<_> = outcome
+        .collected
+        .iter()
+        .flat_map(|collected| &collected.records)
+        .cloned()
+        .collect();
     let origins = |records: &[lockgate::model::Record]| -> BTreeSet<Origin> {
         records.iter().map(|record| record.origin).collect()
     };

@@ -385,7 +385,9 @@ impl CheckpointCoordinator {
 
     /// The job failed or was stopped: whatever is pending or queued is given up. Not counted as failures.
     pub fn suspend(&mut self) {
-        self.queue.clear();
+        for kind in std::mem::take(&mut self.queue) {
+            self.reject(kind, RejectReason::CoordinatorSuspend);
+        }
         self.final_complete = false;
         self.tasks.fill(Task::NotRunning);
         let pending: Vec<CheckpointId> = self.pending.keys().copied().collect();

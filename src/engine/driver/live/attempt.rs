@@ -68,6 +68,15 @@ impl<'scope> Attempt<'scope> {
         }
     }
 
+    /// A subtask whose thread has ended although nobody told it to: it panicked.
+    pub fn first_dead(&self) -> Option<SubtaskId> {
+        let place = self
+            .threads
+            .iter()
+            .position(ScopedJoinHandle::is_finished)?;
+        u32::try_from(place).ok().map(SubtaskId)
+    }
+
     /// Send a message; false: the subtask has stopped listening.
     pub fn tell(&self, subtask: SubtaskId, control: Control) -> bool {
         self.controls[subtask.index()].try_send(control).is_ok()

@@ -17,9 +17,10 @@ use crate::engine::event::{CheckpointKind, CommandOrigin, EventKind, JobStatus, 
 use crate::engine::plan::ExecutionGraph;
 use crate::engine::subtask::TaskMessage;
 use crate::model::{
-    CheckpointId, Command, Decimal, JobGraph, Key, Record, RestartStrategy, SubtaskId, When,
+    CheckpointId, Command, Decimal, JobGraph, Key, RestartStrategy, SubtaskId, When,
 };
 use attempt::Attempt;
+pub use wire::{Collected, MAX_KEPT_RECORDS};
 use wire::{Control, Meter, Report};
 
 /// How often the JobManager looks at counts and clocks when nothing else wakes it.
@@ -59,7 +60,7 @@ pub struct LiveOutcome {
     /// Per subtask: keyed state at the end. None: it has none, or it was not running.
     pub state: Vec<Option<Vec<(Key, Decimal)>>>,
     /// Per subtask: what a sink has let out, over all attempts.
-    pub collected: Vec<Vec<Record>>,
+    pub collected: Vec<Collected>,
     /// Per subtask, over all attempts.
     pub emitted: Vec<u64>,
     pub processed: Vec<u64>,
@@ -207,6 +208,10 @@ impl JobManager<'_> {
             }
             if let Ok((subtask, report)) = attempt.reports.recv_timeout(TICK) {
                 self.hear(subtask, report, attempt);
+            }
+            if let Some(dead) = attempt.first_dead() {
+                let name = self.plan.subtask_name(dead);
+                return self.fail(&format!("The thread of {name} ended unexpectedly."));
             }
             self.run_script(Some(attempt));
             self.expire();
@@ -446,6 +451,15 @@ impl JobManager<'_> {
         )
     }
 
+    /// While the job is down, the coordinator has nothing to order but what is to be told.
+    fn record_orders(&mut self) {
+        for order in self.coordinator.take_orders() {
+            if let Order::Record(event) = order {
+                self.record(event);
+            }
+        }
+    }
+
     /// After an attempt: what the job goes on with, if it does.
     fn wait_for_restore(&mut self) -> Option<Restore> {
         while matches!(self.status, JobStatus::Restarting { .. }) && self.next.is_none() {
@@ -462,6 +476,7 @@ impl JobManager<'_> {
                 );
             }
             self.run_script(None);
+            self.record_orders();
             std::thread::park_timeout(TICK);
         }
         let (from, operators) = self.next.take()?;

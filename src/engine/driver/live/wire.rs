@@ -4,7 +4,7 @@
 //! still in its channel while the input is blocked: there is no second place where records wait.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crossbeam_channel::Sender;
 
@@ -51,7 +51,7 @@ pub enum Report {
 pub struct Meter {
     pub emitted: AtomicU64,
     pub processed: AtomicU64,
-    collected: Mutex<Vec<Record>>,
+    collected: Mutex<Collected>,
 }
 
 impl Meter {
@@ -59,23 +59,35 @@ impl Meter {
         counter.fetch_add(count as u64, Ordering::Relaxed);
     }
 
-    /// What a sink has collected, over all attempts.
-    pub fn take_collected(&self) -> Vec<Record> {
-        std::mem::take(
-            &mut self
-                .collected
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        )
+    /// What a sink has let out, over all attempts.
+    pub fn take_collected(&self) -> Collected {
+        std::mem::take(&mut self.lock())
     }
 
     fn collect(&self, records: &mut Vec<Record>) {
+        let mut collected = self.lock();
+        collected.count += records.len() as u64;
+        let room = MAX_KEPT_RECORDS.saturating_sub(collected.records.len());
+        collected.records.extend(records.drain(..).take(room));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Collected> {
         self.collected
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .append(records);
     }
 }
+
+/// What one sink subtask has let out: how many records, and the first of them.
+#[derive(Debug, Default)]
+pub struct Collected {
+    pub count: u64,
+    /// At most [`MAX_KEPT_RECORDS`].
+    pub records: Vec<Record>,
+}
+
+/// A sink counts all that it lets out and keeps so many; a fast job would fill the memory otherwise.
+pub const MAX_KEPT_RECORDS: usize = 1_000_000;
 
 /// One outgoing channel with the buffer that is being filled.
 pub struct Outlet {
