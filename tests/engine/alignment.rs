@@ -210,3 +210,33 @@ fn a_checkpoint_given_up_early_becomes_a_cancel_marker_all_the_way() {
         [rig.subtasks("sum"), rig.subtasks("again")].concat()
     );
 }
+
+/// Breaks if a message of the coordinator is dealt with in the middle of a record.
+#[test]
+fn a_message_waits_until_the_record_is_done() {
+    let mut job = sum_job(&[Source::new(100, 60)], 2, 2);
+    job.config.costs.process_us = 30_000;
+    let mut rig = Rig::new(&job);
+    rig.run_until(|view| view.state_changes >= 6);
+    rig.checkpoint();
+    let mut heard = 0;
+    loop {
+        let busy: Vec<u64> = rig
+            .view()
+            .subtasks
+            .iter()
+            .map(|subtask| subtask.busy_until_us)
+            .collect();
+        let before = rig.recording.events().len();
+        if !rig.step() {
+            break;
+        }
+        for event in &rig.recording.events()[before..] {
+            if let EventKind::Notified { subtask, .. } = event.kind {
+                assert!(event.at_us >= busy[subtask.index()], "{subtask} was busy");
+                heard += 1;
+            }
+        }
+    }
+    assert!(heard >= 8, "only {heard} messages were heard");
+}
