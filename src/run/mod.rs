@@ -74,6 +74,14 @@ struct Branch {
     recording: Recording,
     given: Vec<Given>,
     reached_us: u64,
+    forked_us: u64,
+}
+
+/// When a branch that was left parts from the course taken instead, and how far it goes, in virtual time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BranchTimes {
+    pub forked_us: u64,
+    pub reached_us: u64,
 }
 
 /// A run in progress.
@@ -326,7 +334,7 @@ impl Run {
             kept.append(event.clone());
         }
         let at_us = self.cursor.clock_us();
-        self.leave_for(kept, self.given.clone(), (step, at_us));
+        self.leave_for(kept, self.given.clone(), (step, at_us), at_us);
     }
 
     fn switch_branch(&mut self, index: usize) {
@@ -336,10 +344,17 @@ impl Run {
         self.is_playing = false;
         let branch = self.branches.remove(index);
         let step = branch.recording.head().step;
-        self.leave_for(branch.recording, branch.given, (step, branch.reached_us));
+        let to = (step, branch.reached_us);
+        self.leave_for(branch.recording, branch.given, to, branch.forked_us);
     }
 
-    fn leave_for(&mut self, recording: Recording, given: Vec<Given>, (step, at_us): (u64, u64)) {
+    fn leave_for(
+        &mut self,
+        recording: Recording,
+        given: Vec<Given>,
+        (step, at_us): (u64, u64),
+        forked_us: u64,
+    ) {
         let request = Request::Replay {
             given: given.clone(),
             step,
@@ -354,6 +369,7 @@ impl Run {
             recording: left,
             given: std::mem::replace(&mut self.given, given),
             reached_us: self.reached_us,
+            forked_us,
         });
         self.reached_us = at_us;
         // A view of another course must not be folded on.
@@ -441,9 +457,12 @@ impl Run {
         self.blueprint.job.config.backend
     }
 
-    /// The branches left behind by acting in the past: when each was left last, in virtual time.
-    pub fn branches(&self) -> impl ExactSizeIterator<Item = u64> + '_ {
-        self.branches.iter().map(|branch| branch.reached_us)
+    /// The branches left behind by acting in the past.
+    pub fn branches(&self) -> impl ExactSizeIterator<Item = BranchTimes> + '_ {
+        self.branches.iter().map(|branch| BranchTimes {
+            forked_us: branch.forked_us,
+            reached_us: branch.reached_us,
+        })
     }
 
     /// The folder of a file-system checkpoint storage.
