@@ -113,6 +113,12 @@ impl LockgateApp {
         self.session.is_some()
     }
 
+    /// The next click on a subtask crashes it.
+    #[must_use]
+    pub fn is_armed(&self) -> bool {
+        self.view.is_armed
+    }
+
     /// Where a run is in its time; 0 without one.
     #[must_use]
     pub fn clock_us(&self) -> u64 {

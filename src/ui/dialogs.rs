@@ -157,14 +157,12 @@ fn path_field(ui: &mut Ui, path: &mut String) {
         .hint_text("path/to/job.ron");
     let mut output = ui.name_inputs("Path", |ui| edit.show(ui));
     let response = &output.response;
-    if response.gained_focus() && !response.is_pointer_button_down_on() {
-        let all = CCursorRange::two(CCursor::new(0), CCursor::new(path.chars().count()));
-        output.state.cursor.set_char_range(Some(all));
-        output.state.store(ui.ctx(), response.id);
-    }
     let is_free = ui.memory(|memory| memory.focused().is_none());
     if is_free && !response.lost_focus() {
         response.request_focus();
+        let all = CCursorRange::two(CCursor::new(0), CCursor::new(path.chars().count()));
+        output.state.cursor.set_char_range(Some(all));
+        output.state.store(ui.ctx(), response.id);
     }
 }
 
