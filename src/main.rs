@@ -46,7 +46,7 @@ fn opening(file: Option<PathBuf>) -> Result<Opening, String> {
         return Ok(Opening::Sample);
     };
     match lockgate::project::load(&path) {
-        Ok(loaded) => Ok(Opening::Job(loaded.job, path)),
+        Ok(loaded) => Ok(Opening::Job(Box::new(loaded.job), path)),
         Err(error) if std::io::stderr().is_terminal() || has_no_display() => Err(error.to_string()),
         Err(error) => Ok(Opening::Trouble(error.to_string())),
     }

@@ -23,7 +23,7 @@ impl LockgateApp {
             | UiCommand::Quit => self.replace_job(ctx, command),
             UiCommand::Save => self.save(ctx),
             UiCommand::SaveAs => self.ask_for_file(ctx, Purpose::Save),
-            UiCommand::SaveByPath => self.ask_for_path(Purpose::Save),
+            UiCommand::SaveByPath => self.ask_for_path(&Purpose::Save),
             UiCommand::SaveFile(path) => self.save_to(ctx, &path),
             UiCommand::Discard => self.discard(ctx),
             UiCommand::Undo | UiCommand::Redo | UiCommand::DeleteSelected if self.is_running() => {}
@@ -102,7 +102,7 @@ impl LockgateApp {
             UiCommand::New => self.put(JobGraph::default(), None),
             UiCommand::OpenSample(index) => self.open_sample(index),
             UiCommand::OpenDialog => self.ask_for_file(ctx, Purpose::Open),
-            UiCommand::OpenByPath => self.ask_for_path(Purpose::Open),
+            UiCommand::OpenByPath => self.ask_for_path(&Purpose::Open),
             UiCommand::OpenFile(path) => self.open(path),
             UiCommand::Quit => {
                 self.may_quit = true;
@@ -207,7 +207,7 @@ impl LockgateApp {
         }
     }
 
-    fn ask_for_path(&mut self, purpose: Purpose) {
+    fn ask_for_path(&mut self, purpose: &Purpose) {
         let known = self.document.path().map(|path| path.display().to_string());
         self.dialog = Some(match purpose {
             Purpose::Open => Dialog::PathToOpen {
@@ -244,7 +244,7 @@ impl LockgateApp {
             (Answer::Chosen(path), Purpose::Csv(uid)) => {
                 commands.push(UiCommand::SetCsvPath { uid, path });
             }
-            (Answer::Unavailable, purpose) => self.ask_for_path(purpose),
+            (Answer::Unavailable, purpose) => self.ask_for_path(&purpose),
             (Answer::Cancelled, _) => self.after_saving = None,
         }
     }

@@ -269,10 +269,14 @@ fn shortcuts_ui(ui: &mut Ui, commands: &mut Vec<UiCommand>) {
     heading(ui, "Keyboard shortcuts");
     let grid = egui::Grid::new("shortcuts")
         .num_columns(2)
-        .spacing([20.0, 5.0]);
+        .min_row_height(17.0)
+        .spacing([20.0, 4.0]);
     // Room for the heading, the button and a margin around the dialog.
     let max = (ui.ctx().content_rect().height() - 180.0).max(120.0);
-    ScrollArea::vertical().max_height(max).show(ui, |ui| {
+    let list = ScrollArea::vertical()
+        .max_height(max)
+        .min_scrolled_height(max);
+    list.show(ui, |ui| {
         grid.show(ui, |ui| {
             for (keys, meaning) in HELP {
                 ui.label(RichText::new(keys).font(semibold(12.5)));

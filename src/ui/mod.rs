@@ -59,7 +59,7 @@ pub enum Opening {
     /// The built-in sample.
     Sample,
     /// A job and the file it came from.
-    Job(JobGraph, PathBuf),
+    Job(Box<JobGraph>, PathBuf),
     /// The built-in sample, and the sentence why it is not the job that was asked for.
     Trouble(String),
 }
@@ -71,7 +71,7 @@ pub enum Opening {
 pub fn run(opening: Opening) -> eframe::Result {
     let (job, trouble) = match opening {
         Opening::Sample => (None, None),
-        Opening::Job(job, path) => (Some((job, path)), None),
+        Opening::Job(job, path) => (Some((*job, path)), None),
         Opening::Trouble(text) => (None, Some(text)),
     };
     let viewport = egui::ViewportBuilder::default()
