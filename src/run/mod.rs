@@ -73,8 +73,7 @@ pub struct RunError(pub String);
 struct Branch {
     recording: Recording,
     given: Vec<Given>,
-    reached_us: u64,
-    forked_us: u64,
+    times: BranchTimes,
 }
 
 /// When a branch that was left parts from the course taken instead, and how far it goes, in virtual time.
@@ -338,14 +337,15 @@ impl Run {
     }
 
     fn switch_branch(&mut self, index: usize) {
-        if index >= self.branches.len() {
+        // Without an engine the branch would be lost on the way.
+        if index >= self.branches.len() || self.error.is_some() {
             return;
         }
         self.is_playing = false;
         let branch = self.branches.remove(index);
         let step = branch.recording.head().step;
-        let to = (step, branch.reached_us);
-        self.leave_for(branch.recording, branch.given, to, branch.forked_us);
+        let to = (step, branch.times.reached_us);
+        self.leave_for(branch.recording, branch.given, to, branch.times.forked_us);
     }
 
     fn leave_for(
@@ -368,8 +368,10 @@ impl Run {
         self.branches.push(Branch {
             recording: left,
             given: std::mem::replace(&mut self.given, given),
-            reached_us: self.reached_us,
-            forked_us,
+            times: BranchTimes {
+                forked_us,
+                reached_us: self.reached_us,
+            },
         });
         self.reached_us = at_us;
         // A view of another course must not be folded on.
@@ -459,10 +461,7 @@ impl Run {
 
     /// The branches left behind by acting in the past.
     pub fn branches(&self) -> impl ExactSizeIterator<Item = BranchTimes> + '_ {
-        self.branches.iter().map(|branch| BranchTimes {
-            forked_us: branch.forked_us,
-            reached_us: branch.reached_us,
-        })
+        self.branches.iter().map(|branch| branch.times)
     }
 
     /// The folder of a file-system checkpoint storage.

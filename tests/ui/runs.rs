@@ -193,8 +193,8 @@ fn a_branch_says_where_it_was_left() {
         shows(window, "1 other branch")
     });
     click(&mut window, "1 other branch");
-    let forked_ms = (forked_us + 500) / 1000;
-    let (whole, thousandths) = (forked_ms / 1000, forked_ms % 1000);
+    let millis = (forked_us + 500) / 1000;
+    let (whole, thousandths) = (millis / 1000, millis % 1000);
     let left = format!("Branch left at {whole}.{thousandths:03}");
     assert!(shows(&window, &left), "{left}");
 }
