@@ -1,5 +1,10 @@
 //! The window as a person uses it: the real app, driven by what is on screen, found by its label.
 
+#[path = "ui/keys.rs"]
+mod keys;
+#[path = "ui/runs.rs"]
+mod runs;
+
 use std::time::{Duration, Instant};
 
 use egui::accesskit::Role;

@@ -3,6 +3,7 @@
 //! The window and the command line both hold a `Run`, so that what a class sees and what a test runs is the same.
 //! The window calls [`Run::update`] once a frame and reads [`Run::view`]; neither ever waits for the engine.
 
+mod branch;
 mod cursor;
 mod session;
 pub mod workdir;
@@ -14,6 +15,8 @@ use std::sync::Arc;
 use crate::engine::event::EventKind;
 use crate::model::{BackendKind, CheckpointId, Command, JobGraph};
 use crate::recording::{Recording, View};
+use branch::Branch;
+pub use branch::BranchTimes;
 use cursor::Cursor;
 pub use session::Blueprint;
 use session::{Given, Start};
@@ -68,13 +71,6 @@ pub enum RunAction {
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct RunError(pub String);
-
-/// A course of events that was left by acting in its past.
-struct Branch {
-    recording: Recording,
-    given: Vec<Given>,
-    reached_us: u64,
-}
 
 /// A run in progress.
 pub struct Run {
@@ -316,51 +312,6 @@ impl Run {
         }
     }
 
-    /// Leave what comes after the cursor as a branch, and let the engine go back to here. False: it is asked too much
-    /// already.
-    fn branch(&mut self) -> bool {
-        let position = self.recording.step_end(self.cursor.view().position);
-        let (step, at_us) = (self.recording.seek(position).step, self.cursor.clock_us());
-        if !self.replay(self.given.clone(), step, at_us) {
-            return false;
-        }
-        let kept = self.recording.prefix(position);
-        self.leave_for(kept, self.given.clone(), at_us);
-        true
-    }
-
-    fn switch_branch(&mut self, index: usize) {
-        let Some(branch) = self.branches.get(index) else {
-            return;
-        };
-        self.is_playing = false;
-        let (given, at_us) = (branch.given.clone(), branch.reached_us);
-        if self.replay(given, branch.recording.head().step, at_us) {
-            let branch = self.branches.remove(index);
-            self.leave_for(branch.recording, branch.given, at_us);
-        }
-    }
-
-    /// Let the engine begin again and go on after step `step`. False: it is asked too much already.
-    fn replay(&mut self, given: Vec<Given>, step: u64, at_us: u64) -> bool {
-        self.worker.request(Request::Replay { given, step, at_us })
-    }
-
-    /// The engine was told: keep the present course as a branch and show the other one.
-    fn leave_for(&mut self, recording: Recording, given: Vec<Given>, at_us: u64) {
-        self.generation += 1;
-        let left = std::mem::replace(&mut self.recording, recording);
-        self.branches.push(Branch {
-            recording: left,
-            given: std::mem::replace(&mut self.given, given),
-            reached_us: self.reached_us,
-        });
-        self.reached_us = at_us;
-        // A view of another course must not be folded on.
-        self.cursor = Cursor::at(&self.recording, self.recording.events().len());
-        self.cursor.follow(&self.recording, at_us);
-    }
-
     /// Let the job run until nothing can happen any more, or until `until_us`, waiting for it: not for a window.
     /// `progress` is called now and then.
     ///
@@ -453,9 +404,9 @@ impl Run {
         self.blueprint.job.config.backend
     }
 
-    /// The branches left behind by acting in the past: when each was left last, in virtual time.
-    pub fn branches(&self) -> impl ExactSizeIterator<Item = u64> + '_ {
-        self.branches.iter().map(|branch| branch.reached_us)
+    /// The branches left behind by acting in the past.
+    pub fn branches(&self) -> impl ExactSizeIterator<Item = BranchTimes> + '_ {
+        self.branches.iter().map(|branch| branch.times)
     }
 
     /// The folder of a file-system checkpoint storage.

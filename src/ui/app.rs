@@ -19,14 +19,20 @@ use super::files::PendingDialog;
 use super::inspector::{RunInspector, edit_inspector_ui};
 use super::menu::ViewFacts;
 use super::panels::{PanelView, panels_ui};
+use super::runs::{Parked, Previous};
 use super::session::Session;
 use super::theme::{self, Theme, ThemeChoice, ThemeKind, space};
 use super::topbar::{RunFacts, TopBar};
+use super::trouble::trouble_panel;
 use super::{fonts, samples, shortcuts};
 
 pub struct LockgateApp {
     pub(super) document: Document,
     pub(super) session: Option<Session>,
+    /// A run that was left for editing.
+    pub(super) parked: Option<Parked>,
+    /// What the present run takes the place of, until it is up.
+    pub(super) previous: Option<Previous>,
     pub(super) selection: Selection,
     pub(super) view: ViewState,
     pub(super) dialog: Option<Dialog>,
@@ -72,6 +78,8 @@ impl LockgateApp {
         Self {
             document,
             session: None,
+            parked: None,
+            previous: None,
             selection: Selection::None,
             view: ViewState {
                 theme: ThemeChoice::default(),
@@ -103,6 +111,12 @@ impl LockgateApp {
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.session.is_some()
+    }
+
+    /// The next click on a subtask crashes it.
+    #[must_use]
+    pub fn is_armed(&self) -> bool {
+        self.view.is_armed
     }
 
     /// Where a run is in its time; 0 without one.
@@ -160,6 +174,8 @@ impl LockgateApp {
             is_dirty: self.document.is_dirty(),
             can_undo: self.document.can_undo(),
             can_redo: self.document.can_redo(),
+            has_selection: self.selection != Selection::None,
+            can_return: !self.is_running() && self.can_return(),
             run: self.session.as_ref().map(run_facts),
             hindrance: self.hindrance(),
             backend: match &self.session {
@@ -242,6 +258,7 @@ impl LockgateApp {
             };
             inspector_panel(ui, |ui| inspector.ui(ui, commands));
         }
+        trouble_panel(ui, &session.run, commands);
         let theme = Theme::of(ui.ctx());
         CentralPanel::no_frame()
             .frame(Frame::new().fill(theme.ground))
@@ -264,12 +281,14 @@ impl LockgateApp {
             .as_ref()
             .map(Session::restorable)
             .unwrap_or_default();
+        let backend = self.session.as_ref().map(|session| session.run.backend());
         if let Some(dialog) = &mut self.dialog {
             dialog_ui(
                 ctx,
                 dialog,
                 &DialogFacts {
                     title: &title,
+                    backend,
                     restorable: &restorable,
                 },
                 commands,
@@ -279,10 +298,14 @@ impl LockgateApp {
 }
 
 fn run_facts(session: &Session) -> RunFacts {
-    let status = &session.run.view().job;
+    let run = &session.run;
+    let status = &run.view().job;
     RunFacts {
-        is_playing: session.run.is_playing(),
-        speed: session.run.speed(),
+        is_playing: run.is_playing(),
+        speed: run.speed(),
+        has_past: run.view().position > 0,
+        has_future: !run.is_at_end(),
+        is_broken: run.error().is_some(),
         is_over: status.is_terminal(),
         is_failed: matches!(status, JobStatus::Restarting { .. }),
         restorable: session.restorable(),
@@ -352,6 +375,7 @@ impl eframe::App for LockgateApp {
         {
             ctx.request_repaint();
         }
+        self.settle_start();
     }
 
     fn ui(&mut self, ui: &mut Ui, _frame: &mut eframe::Frame) {

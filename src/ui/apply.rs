@@ -2,15 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::model::{BackendKind, CheckpointId, Command, JobGraph, SubtaskId};
-use crate::run::RunAction;
+use crate::model::{JobGraph, Uid};
 
 use super::app::LockgateApp;
 use super::canvas::camera::Camera;
 use super::command::{Dialog, Selection, UiCommand};
 use super::document::{Document, EditSite};
 use super::files::{self, Answer, PendingDialog, Purpose};
-use super::session::Session;
 use super::{edits, samples};
 
 impl LockgateApp {
@@ -25,7 +23,7 @@ impl LockgateApp {
             | UiCommand::Quit => self.replace_job(ctx, command),
             UiCommand::Save => self.save(ctx),
             UiCommand::SaveAs => self.ask_for_file(ctx, Purpose::Save),
-            UiCommand::SaveByPath => self.ask_for_path(Purpose::Save),
+            UiCommand::SaveByPath => self.ask_for_path(&Purpose::Save),
             UiCommand::SaveFile(path) => self.save_to(ctx, &path),
             UiCommand::Discard => self.discard(ctx),
             UiCommand::Undo | UiCommand::Redo | UiCommand::DeleteSelected if self.is_running() => {}
@@ -40,14 +38,18 @@ impl LockgateApp {
             | UiCommand::SetJobText { .. }
             | UiCommand::Delete(_)
             | UiCommand::DeleteSelected => self.edit(now_s, command),
-            UiCommand::StartRun => self.start_run(ctx),
-            UiCommand::LeaveRun => self.leave_run(),
+            UiCommand::StartRun
+            | UiCommand::LeaveRun
+            | UiCommand::BackToRun
+            | UiCommand::RunAgain
+            | UiCommand::RestartOn { .. }
+            | UiCommand::ChooseBackend(_) => self.apply_to_runs(ctx, command),
             UiCommand::Act(action) => self.act(action),
             UiCommand::TogglePlay => self.toggle_play(),
             UiCommand::ArmCrash => self.arm_crash(),
             UiCommand::Crash(id) => self.crash(id),
-            UiCommand::ChooseBackend(backend) => self.choose_backend(now_s, backend),
-            UiCommand::RestartOn { backend, from } => self.restart_on(backend, from),
+            UiCommand::ChooseCsv(uid) => self.ask_for_file(ctx, Purpose::Csv(uid)),
+            UiCommand::SetCsvPath { uid, path } => self.set_csv_path(now_s, &uid, &path),
             UiCommand::Cancel => self.cancel(),
             _ => self.apply_to_view(command),
         }
@@ -100,7 +102,7 @@ impl LockgateApp {
             UiCommand::New => self.put(JobGraph::default(), None),
             UiCommand::OpenSample(index) => self.open_sample(index),
             UiCommand::OpenDialog => self.ask_for_file(ctx, Purpose::Open),
-            UiCommand::OpenByPath => self.ask_for_path(Purpose::Open),
+            UiCommand::OpenByPath => self.ask_for_path(&Purpose::Open),
             UiCommand::OpenFile(path) => self.open(path),
             UiCommand::Quit => {
                 self.may_quit = true;
@@ -114,7 +116,7 @@ impl LockgateApp {
         self.document = Document::new(job, path);
         self.sample = None;
         self.sample_dir = None;
-        self.leave_run();
+        self.forget_runs();
         self.selection = Selection::None;
         self.edit_canvas.camera.request_fit();
         self.dialog = None;
@@ -141,8 +143,13 @@ impl LockgateApp {
     fn open(&mut self, path: PathBuf) {
         match files::open(&path) {
             Ok(job) => self.put(job, Some(path)),
-            Err(text) => self.complain("The job was not opened", text),
+            Err(text) => self.tell_not_opened(text),
         }
+    }
+
+    /// A job file could not be read, for this reason.
+    pub fn tell_not_opened(&mut self, text: String) {
+        self.complain("The job was not opened", text);
     }
 
     pub(super) fn complain(&mut self, title: &str, text: String) {
@@ -200,7 +207,7 @@ impl LockgateApp {
         }
     }
 
-    fn ask_for_path(&mut self, purpose: Purpose) {
+    fn ask_for_path(&mut self, purpose: &Purpose) {
         let known = self.document.path().map(|path| path.display().to_string());
         self.dialog = Some(match purpose {
             Purpose::Open => Dialog::PathToOpen {
@@ -208,6 +215,11 @@ impl LockgateApp {
             },
             Purpose::Save => Dialog::PathToSave {
                 path: known.unwrap_or_else(|| format!("{}.ron", self.document.title())),
+            },
+            Purpose::Csv(_) => Dialog::Message {
+                title: "No file dialog".to_owned(),
+                text: "This desktop shows no file dialogs. Type the path into the field File."
+                    .to_owned(),
             },
         });
     }
@@ -217,7 +229,7 @@ impl LockgateApp {
         let Some((purpose, answer)) = self
             .pending
             .as_ref()
-            .and_then(|p| Some((p.purpose, p.poll()?)))
+            .and_then(|p| Some((p.purpose.clone(), p.poll()?)))
         else {
             return;
         };
@@ -229,7 +241,10 @@ impl LockgateApp {
                 commands.push(UiCommand::OpenFile(path));
             }
             (Answer::Chosen(path), Purpose::Save) => commands.push(UiCommand::SaveFile(path)),
-            (Answer::Unavailable, purpose) => self.ask_for_path(purpose),
+            (Answer::Chosen(path), Purpose::Csv(uid)) => {
+                commands.push(UiCommand::SetCsvPath { uid, path });
+            }
+            (Answer::Unavailable, purpose) => self.ask_for_path(&purpose),
             (Answer::Cancelled, _) => self.after_saving = None,
         }
     }
@@ -291,111 +306,21 @@ impl LockgateApp {
         }
     }
 
+    /// A CSV file was chosen; while running, the answer comes too late.
+    fn set_csv_path(&mut self, now_s: f64, uid: &Uid, chosen: &Path) {
+        if self.is_running() {
+            return;
+        }
+        let path = files::relative_to(chosen, self.document.path());
+        self.document.edit(EditSite::Structure, now_s, |job| {
+            edits::set_csv_path(job, uid, path);
+        });
+    }
+
     fn delete(&mut self, now_s: f64, what: &Selection) {
         self.document
             .edit(EditSite::Structure, now_s, |job| edits::delete(job, what));
         self.selection = Selection::None;
-    }
-
-    // The run.
-
-    /// The folder that the job's CSV paths are relative to.
-    fn base_dir(&self) -> PathBuf {
-        match (self.document.path(), &self.sample_dir) {
-            (Some(path), _) => crate::project::base_dir(path),
-            (None, Some(folder)) => folder.path().to_owned(),
-            (None, None) => PathBuf::new(),
-        }
-    }
-
-    fn start_run(&mut self, ctx: &egui::Context) {
-        if !self.document.problems().is_empty() {
-            return;
-        }
-        match Session::start(self.document.job(), self.base_dir(), None) {
-            Ok(session) => {
-                self.enter(session);
-                self.act(RunAction::Play);
-                ctx.request_repaint();
-            }
-            Err(error) => self.complain("The job does not run", error.to_string()),
-        }
-    }
-
-    fn enter(&mut self, session: Session) {
-        self.session = Some(session);
-        self.selection = Selection::None;
-        self.run_canvas = super::canvas::run::RunCanvas::default();
-        self.view.is_armed = false;
-        if let Some(session) = &mut self.session {
-            session.update(0.0);
-        }
-    }
-
-    fn leave_run(&mut self) {
-        self.session = None;
-        self.selection = Selection::None;
-        self.view.is_armed = false;
-    }
-
-    fn act(&mut self, action: RunAction) {
-        if let Some(session) = &mut self.session {
-            session.act(action);
-        }
-    }
-
-    fn toggle_play(&mut self) {
-        if let Some(session) = &mut self.session {
-            let action = if session.run.is_playing() {
-                RunAction::Pause
-            } else {
-                RunAction::Play
-            };
-            session.act(action);
-        }
-    }
-
-    fn arm_crash(&mut self) {
-        match (&self.selection, &self.session) {
-            (_, None) => {}
-            (Selection::Subtask(id), Some(_)) => self.crash(*id),
-            (_, Some(_)) => self.view.is_armed = !self.view.is_armed,
-        }
-    }
-
-    fn crash(&mut self, id: SubtaskId) {
-        self.view.is_armed = false;
-        let Some(session) = &self.session else { return };
-        let Some(plan) = session.run.recording().plan.subtasks.get(id.index()) else {
-            return;
-        };
-        let command = Command::Crash {
-            uid: plan.uid.clone(),
-            subtask: plan.index,
-        };
-        self.act(RunAction::Command(command));
-    }
-
-    fn choose_backend(&mut self, now_s: f64, backend: BackendKind) {
-        match &self.session {
-            Some(session) if session.run.backend() == backend => {}
-            Some(_) => self.dialog = Some(Dialog::Backend { backend }),
-            None => self.document.edit(EditSite::Structure, now_s, |job| {
-                job.config.backend = backend;
-            }),
-        }
-    }
-
-    fn restart_on(&mut self, backend: BackendKind, from: Option<CheckpointId>) {
-        self.dialog = None;
-        let Some(session) = &self.session else { return };
-        match session.restart_on(backend, from, self.base_dir()) {
-            Ok(session) => {
-                self.enter(session);
-                self.act(RunAction::Play);
-            }
-            Err(error) => self.complain("The run does not start", error.to_string()),
-        }
     }
 
     fn cancel(&mut self) {

@@ -58,18 +58,29 @@ pub enum UiCommand {
         name: String,
         note: String,
     },
+    /// Ask for the file of CSV source `0` with the system's dialog.
+    ChooseCsv(Uid),
+    SetCsvPath {
+        uid: Uid,
+        path: PathBuf,
+    },
     Delete(Selection),
     DeleteSelected,
 
+    /// A new run of the job on the canvas.
     StartRun,
-    /// Back to editing; the run ends.
+    /// Back to editing; the run waits as it is.
     LeaveRun,
+    /// Back to the run that waits.
+    BackToRun,
+    /// The present run once more, from its beginning.
+    RunAgain,
     Act(RunAction),
     TogglePlay,
     /// Crash the selected subtask, or let the person point at one.
     ArmCrash,
     Crash(SubtaskId),
-    /// While editing: for the next run. While running: ask how the new run begins.
+    /// While editing: for the next run. While running: ask how a new run begins.
     ChooseBackend(BackendKind),
     /// A new run on this backend, from the job's beginning or from a checkpoint of the present run.
     RestartOn {
@@ -186,7 +197,8 @@ pub enum Dialog {
     Unsaved {
         then: Box<UiCommand>,
     },
-    Backend {
+    /// How a new run begins.
+    NewRun {
         backend: BackendKind,
     },
     Shortcuts,

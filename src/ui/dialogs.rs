@@ -1,6 +1,12 @@
 //! What lies over the window and waits for an answer.
 
-use egui::{Context, Frame, Id, Key, Margin, Modal, RichText, Ui};
+use std::path::PathBuf;
+
+use egui::text::{CCursor, CCursorRange};
+use egui::{
+    Align, Context, Event, Frame, Id, Key, Layout, Margin, Modal, RichText, ScrollArea, TextEdit,
+    Ui, vec2,
+};
 
 use crate::model::{BackendKind, CheckpointId};
 
@@ -8,11 +14,13 @@ use super::command::{Dialog, UiCommand};
 use super::shortcuts::HELP;
 use super::theme::{Theme, regular, semibold, size};
 use super::topbar::backend_name;
-use super::widgets::{ActionButton, Emphasis, sentence, small_print};
+use super::widgets::{ActionButton, BUTTON_HEIGHT, Emphasis, sentence, small_print};
 
 /// What a dialog may need to know.
 pub struct DialogFacts<'a> {
     pub title: &'a str,
+    /// The backend of the present run, which wrote its checkpoints.
+    pub backend: Option<BackendKind>,
     /// Completed checkpoints of the present run, newest first.
     pub restorable: &'a [CheckpointId],
 }
@@ -28,23 +36,36 @@ pub fn dialog_ui(
     let frame = Frame::popup(&ctx.global_style())
         .inner_margin(Margin::same(20))
         .fill(theme.panel);
-    let modal = Modal::new(Id::unique("dialog"))
+    // An area remembers its size: each dialog has its own.
+    let modal = Modal::new(Id::unique(("dialog", name(dialog))))
         .frame(frame)
         .backdrop_color(theme.veil);
     let response = modal.show(ctx, |ui| {
         ui.set_width(width(dialog));
         match dialog {
             Dialog::Message { title, text } => message_ui(ui, title, text, commands),
-            Dialog::PathToOpen { path } => path_ui(ui, true, path, commands),
-            Dialog::PathToSave { path } => path_ui(ui, false, path, commands),
+            Dialog::PathToOpen { path } => open_ui(ui, path, commands),
+            Dialog::PathToSave { path } => save_ui(ui, path, commands),
             Dialog::Unsaved { .. } => unsaved_ui(ui, facts, commands),
-            Dialog::Backend { backend } => backend_ui(ui, *backend, facts, commands),
+            Dialog::NewRun { backend } => new_run_ui(ui, *backend, facts, commands),
             Dialog::Shortcuts => shortcuts_ui(ui, commands),
             Dialog::About => about_ui(ui, commands),
         }
     });
     if response.should_close() {
         commands.push(UiCommand::Cancel);
+    }
+}
+
+fn name(dialog: &Dialog) -> &'static str {
+    match dialog {
+        Dialog::Message { .. } => "message",
+        Dialog::PathToOpen { .. } => "open",
+        Dialog::PathToSave { .. } => "save",
+        Dialog::Unsaved { .. } => "unsaved",
+        Dialog::NewRun { .. } => "new run",
+        Dialog::Shortcuts => "shortcuts",
+        Dialog::About => "about",
     }
 }
 
@@ -60,10 +81,12 @@ fn heading(ui: &mut Ui, text: &str) {
     ui.add_space(4.0);
 }
 
-/// Buttons at the lower right, the main one last.
+/// Buttons at the lower right, the main one last; Enter is the main one, unless another has the focus.
 fn answers(ui: &mut Ui, buttons: &[(&str, Emphasis, UiCommand)], commands: &mut Vec<UiCommand>) {
     ui.add_space(12.0);
-    ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+    let row = vec2(ui.available_width(), BUTTON_HEIGHT);
+    let layout = Layout::right_to_left(Align::Center);
+    ui.allocate_ui_with_layout(row, layout, |ui| {
         for (text, emphasis, command) in buttons.iter().rev() {
             let button = ActionButton {
                 text,
@@ -75,6 +98,29 @@ fn answers(ui: &mut Ui, buttons: &[(&str, Emphasis, UiCommand)], commands: &mut 
             }
         }
     });
+    let main = buttons
+        .iter()
+        .find(|(_, emphasis, _)| *emphasis == Emphasis::Main);
+    if let Some((_, _, command)) = main.filter(|_| enter_pressed(ui.ctx())) {
+        commands.push(command.clone());
+    }
+}
+
+/// Enter that belongs to no focused button. Holding the key down is pressing it once.
+fn enter_pressed(ctx: &Context) -> bool {
+    let is_enter = |event: &Event| {
+        matches!(
+            event,
+            Event::Key {
+                key: Key::Enter,
+                pressed: true,
+                repeat: false,
+                ..
+            }
+        )
+    };
+    ctx.memory(|memory| memory.focused().is_none())
+        && ctx.input(|input| input.events.iter().any(is_enter))
 }
 
 fn message_ui(ui: &mut Ui, title: &str, text: &str, commands: &mut Vec<UiCommand>) {
@@ -88,48 +134,52 @@ fn message_ui(ui: &mut Ui, title: &str, text: &str, commands: &mut Vec<UiCommand
     );
 }
 
-fn path_ui(ui: &mut Ui, is_open: bool, path: &mut String, commands: &mut Vec<UiCommand>) {
-    heading(
-        ui,
-        if is_open {
-            "Open a job file"
-        } else {
-            "Save the job"
-        },
-    );
-    let edit = egui::TextEdit::singleline(path)
-        .desired_width(f32::INFINITY)
-        .hint_text("path/to/job.ron");
-    let response = ui.name_inputs("Path", |ui| ui.add(edit));
-    if ui.memory(|memory| memory.focused().is_none()) {
-        response.request_focus();
-    }
+fn open_ui(ui: &mut Ui, path: &mut String, commands: &mut Vec<UiCommand>) {
+    heading(ui, "Open a job file");
+    path_field(ui, path);
     small_print(
         ui,
         "You can also drop a .ron file onto the window, or name it on the command line.",
     );
-    let entered = response.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
-    let target = std::path::PathBuf::from(path.trim());
-    let command = if is_open {
-        UiCommand::OpenFile(target)
-    } else {
-        UiCommand::SaveFile(target)
-    };
-    if entered && !path.trim().is_empty() {
-        commands.push(command);
-        return;
+    path_answers(ui, "Open", path, UiCommand::OpenFile, commands);
+}
+
+fn save_ui(ui: &mut Ui, path: &mut String, commands: &mut Vec<UiCommand>) {
+    heading(ui, "Save the job");
+    path_field(ui, path);
+    path_answers(ui, "Save", path, UiCommand::SaveFile, commands);
+}
+
+/// A path to type over: it has the focus, and all of it is selected.
+fn path_field(ui: &mut Ui, path: &mut String) {
+    let edit = TextEdit::singleline(path)
+        .desired_width(f32::INFINITY)
+        .hint_text("path/to/job.ron");
+    let mut output = ui.name_inputs("Path", |ui| edit.show(ui));
+    let response = &output.response;
+    let is_free = ui.memory(|memory| memory.focused().is_none());
+    if is_free && !response.lost_focus() {
+        response.request_focus();
+        let all = CCursorRange::two(CCursor::new(0), CCursor::new(path.chars().count()));
+        output.state.cursor.set_char_range(Some(all));
+        output.state.store(ui.ctx(), response.id);
     }
-    let main = if is_open { "Open" } else { "Save" };
+}
+
+fn path_answers(
+    ui: &mut Ui,
+    main: &str,
+    path: &str,
+    command: fn(PathBuf) -> UiCommand,
+    commands: &mut Vec<UiCommand>,
+) {
+    let path = path.trim();
     let buttons = [
         ("Cancel", Emphasis::Plain, UiCommand::Cancel),
-        (main, Emphasis::Main, command),
+        (main, Emphasis::Main, command(PathBuf::from(path))),
     ];
-    let enabled = if path.trim().is_empty() {
-        &buttons[..1]
-    } else {
-        &buttons[..]
-    };
-    answers(ui, enabled, commands);
+    let count = if path.is_empty() { 1 } else { 2 };
+    answers(ui, &buttons[..count], commands);
 }
 
 fn unsaved_ui(ui: &mut Ui, facts: &DialogFacts<'_>, commands: &mut Vec<UiCommand>) {
@@ -144,70 +194,98 @@ fn unsaved_ui(ui: &mut Ui, facts: &DialogFacts<'_>, commands: &mut Vec<UiCommand
     answers(ui, &buttons, commands);
 }
 
-fn backend_ui(
+fn new_run_ui(
     ui: &mut Ui,
     backend: BackendKind,
     facts: &DialogFacts<'_>,
     commands: &mut Vec<UiCommand>,
 ) {
     let theme = Theme::of(ui.ctx());
-    let name = backend_name(backend);
-    heading(ui, &format!("Run on {name}"));
+    heading(ui, &format!("New run on {}", backend_name(backend)));
     sentence(
         ui,
-        "A backend cannot change under a running job: a new run starts.",
+        "It takes the place of the present run.",
         theme.text_soft,
     );
     ui.add_space(8.0);
-    let mut choice = |ui: &mut Ui, text: String, emphasis, from| {
-        let button = ActionButton {
-            text: &text,
-            emphasis,
-            ..Default::default()
-        };
-        if button.ui(ui).clicked() {
-            commands.push(UiCommand::RestartOn { backend, from });
-        }
-    };
-    choice(ui, "From the beginning".to_owned(), Emphasis::Main, None);
-    for id in facts.restorable.iter().take(4) {
-        choice(
-            ui,
-            format!("From checkpoint {id}"),
-            Emphasis::Plain,
-            Some(*id),
-        );
+    let start = |from| UiCommand::RestartOn { backend, from };
+    match facts.backend {
+        Some(own) if own != backend => small_print(ui, &foreign_text(own, backend)),
+        _ => checkpoints_ui(ui, facts.restorable, start, commands),
     }
-    if facts.restorable.is_empty() {
-        small_print(
-            ui,
-            "Once a checkpoint has completed, the new run can also begin from it.",
-        );
+    let buttons = [
+        ("Cancel", Emphasis::Plain, UiCommand::Cancel),
+        ("From the beginning", Emphasis::Main, start(None)),
+    ];
+    answers(ui, &buttons, commands);
+}
+
+/// Why the checkpoints of a run on `own` cannot begin a run on `wanted`.
+fn foreign_text(own: BackendKind, wanted: BackendKind) -> String {
+    format!(
+        "Checkpoints of this run were written by the {} backend; {} cannot read them. Flink changes backends only \
+         through canonical savepoints.",
+        in_sentence(own),
+        backend_name(wanted),
+    )
+}
+
+fn in_sentence(backend: BackendKind) -> &'static str {
+    match backend {
+        BackendKind::Heap => "heap",
+        BackendKind::RocksDb => "RocksDB",
     }
-    answers(
-        ui,
-        &[("Cancel", Emphasis::Plain, UiCommand::Cancel)],
-        commands,
-    );
+}
+
+/// One button per checkpoint to begin from, latest first.
+fn checkpoints_ui(
+    ui: &mut Ui,
+    restorable: &[CheckpointId],
+    start: impl Fn(Option<CheckpointId>) -> UiCommand,
+    commands: &mut Vec<UiCommand>,
+) {
+    if restorable.is_empty() {
+        let text = "Once a checkpoint has completed, a new run can also begin from it.";
+        return small_print(ui, text);
+    }
+    ScrollArea::vertical().max_height(190.0).show(ui, |ui| {
+        ui.horizontal_wrapped(|ui| {
+            for id in restorable {
+                let text = format!("From checkpoint {id}");
+                let button = ActionButton {
+                    text: &text,
+                    ..Default::default()
+                };
+                if button.ui(ui).clicked() {
+                    commands.push(start(Some(*id)));
+                }
+            }
+        });
+    });
 }
 
 fn shortcuts_ui(ui: &mut Ui, commands: &mut Vec<UiCommand>) {
     let theme = Theme::of(ui.ctx());
     heading(ui, "Keyboard shortcuts");
-    egui::Grid::new("shortcuts")
+    let grid = egui::Grid::new("shortcuts")
         .num_columns(2)
-        .spacing([20.0, 5.0])
-        .show(ui, |ui| {
+        .min_row_height(17.0)
+        .spacing([20.0, 4.0]);
+    // Room for the heading, the button and a margin around the dialog.
+    let max = (ui.ctx().content_rect().height() - 180.0).max(120.0);
+    let list = ScrollArea::vertical()
+        .max_height(max)
+        .min_scrolled_height(max);
+    list.show(ui, |ui| {
+        grid.show(ui, |ui| {
             for (keys, meaning) in HELP {
                 ui.label(RichText::new(keys).font(semibold(12.5)));
-                ui.label(
-                    RichText::new(meaning)
-                        .font(regular(12.5))
-                        .color(theme.text_soft),
-                );
+                let meaning = RichText::new(meaning).font(regular(12.5));
+                ui.label(meaning.color(theme.text_soft));
                 ui.end_row();
             }
         });
+    });
     answers(
         ui,
         &[("Close", Emphasis::Main, UiCommand::Cancel)],

@@ -1,5 +1,7 @@
 //! What editing does to a job: pure functions from a job to the changed job.
 
+use std::path::PathBuf;
+
 use crate::model::{
     Command, Edge, JobGraph, KeyedSumSpec, OperatorSpec, Partitioning, Position, SinkSpec,
     SourceKind, SourceSpec, Uid, Vertex, When,
@@ -166,6 +168,16 @@ fn script_uids<'a>(
         Command::Checkpoint | Command::Restore { .. } | Command::Stop => None,
     };
     of_when.into_iter().chain(of_command)
+}
+
+/// Let CSV source `uid` read `path`.
+pub fn set_csv_path(job: &mut JobGraph, uid: &Uid, path: PathBuf) {
+    let vertex = job.vertices.iter_mut().find(|vertex| vertex.uid == *uid);
+    if let Some(OperatorSpec::Source(source)) = vertex.map(|vertex| &mut vertex.operator)
+        && let SourceKind::Csv(csv) = &mut source.kind
+    {
+        csv.path = path;
+    }
 }
 
 /// Delete an operator with its edges, or an edge.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, TryRecvError, bounded};
 
-use crate::model::JobGraph;
+use crate::model::{JobGraph, Uid};
 use crate::project;
 
 use super::samples::Sample;
@@ -42,6 +42,17 @@ pub fn with_extension(path: &Path) -> PathBuf {
     }
 }
 
+/// `path` as a job file at `job` names it: relative where it lies inside the job's folder.
+#[must_use]
+pub fn relative_to(path: &Path, job: Option<&Path>) -> PathBuf {
+    let inside = || {
+        let folder = project::base_dir(job?).canonicalize().ok()?;
+        let path = path.canonicalize().ok()?;
+        path.strip_prefix(folder).ok().map(Path::to_owned)
+    };
+    inside().unwrap_or_else(|| path.to_owned())
+}
+
 /// Put the data that a sample reads below `folder`, unless it is there. Does nothing for a sample without.
 ///
 /// # Errors
@@ -64,10 +75,12 @@ pub fn unpack(sample: &Sample, folder: &Path) -> Result<(), String> {
 }
 
 /// What a system dialog is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
     Open,
     Save,
+    /// The file of this CSV source.
+    Csv(Uid),
 }
 
 /// A system dialog that is open somewhere.
@@ -92,20 +105,25 @@ impl PendingDialog {
     pub fn start(purpose: Purpose, suggested: Option<&Path>, ctx: &egui::Context) -> Self {
         let (sender, answer) = bounded(1);
         let ctx = ctx.clone();
-        let mut dialog = rfd::FileDialog::new().add_filter("Lockgate job", &["ron"]);
+        let mut dialog = match purpose {
+            Purpose::Csv(_) => rfd::FileDialog::new().add_filter("CSV", &["csv", "txt"]),
+            _ => rfd::FileDialog::new().add_filter("Lockgate job", &["ron"]),
+        };
         if let Some(folder) = suggested
             .and_then(Path::parent)
             .filter(|folder| folder.is_dir())
         {
             dialog = dialog.set_directory(folder);
         }
-        if let (Purpose::Save, Some(name)) = (purpose, suggested.and_then(Path::file_name)) {
+        if let (Purpose::Save, Some(name)) = (&purpose, suggested.and_then(Path::file_name)) {
             dialog = dialog.set_file_name(name.to_string_lossy());
         }
+        let is_new = purpose == Purpose::Save;
         std::thread::spawn(move || {
-            let path = match purpose {
-                Purpose::Open => dialog.pick_file(),
-                Purpose::Save => dialog.save_file(),
+            let path = if is_new {
+                dialog.save_file()
+            } else {
+                dialog.pick_file()
             };
             // The window may be gone by now; then nobody wants the answer.
             let _ = sender.send(path);
@@ -128,5 +146,25 @@ impl PendingDialog {
             Err(TryRecvError::Empty) => None,
             Err(TryRecvError::Disconnected) => Some(Answer::Unavailable),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_inside_the_folder_of_the_job_is_named_relative_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let job = folder.path().join("job.ron");
+        let inside = folder.path().join("data/a.csv");
+        std::fs::create_dir(folder.path().join("data")).unwrap();
+        std::fs::write(&inside, "k,v").unwrap();
+        let outside = elsewhere.path().join("b.csv");
+        std::fs::write(&outside, "k,v").unwrap();
+        assert_eq!(relative_to(&inside, Some(&job)), Path::new("data/a.csv"));
+        assert_eq!(relative_to(&outside, Some(&job)), outside);
+        assert_eq!(relative_to(&inside, None), inside);
     }
 }

@@ -23,10 +23,17 @@ pub struct ViewFacts {
 }
 
 #[derive(Clone, Copy)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts that have nothing to do with each other"
+)]
 pub struct MenuFacts {
     pub is_editing: bool,
     pub can_undo: bool,
     pub can_redo: bool,
+    pub has_selection: bool,
+    /// A run waits that can be gone back to.
+    pub can_return: bool,
     pub view: ViewFacts,
 }
 
@@ -64,7 +71,7 @@ pub fn menus_ui(ui: &mut Ui, is_folded: bool, facts: MenuFacts, commands: &mut V
             let (response, _) = MenuButton::new(plain(titles[0])).ui(ui, |ui| {
                 ui.menu_button("File", |ui| file_ui(ui, commands));
                 ui.menu_button("Edit", |ui| edit_ui(ui, facts, commands));
-                ui.menu_button("View", |ui| view_ui(ui, facts.view, commands));
+                ui.menu_button("View", |ui| view_ui(ui, facts, commands));
                 ui.menu_button("Help", |ui| help_ui(ui, commands));
             });
             paint_icon(
@@ -79,7 +86,7 @@ pub fn menus_ui(ui: &mut Ui, is_folded: bool, facts: MenuFacts, commands: &mut V
         }
         ui.menu_button(plain("File"), |ui| file_ui(ui, commands));
         ui.menu_button(plain("Edit"), |ui| edit_ui(ui, facts, commands));
-        ui.menu_button(plain("View"), |ui| view_ui(ui, facts.view, commands));
+        ui.menu_button(plain("View"), |ui| view_ui(ui, facts, commands));
         ui.menu_button(plain("Help"), |ui| help_ui(ui, commands));
     });
 }
@@ -162,7 +169,7 @@ fn edit_ui(ui: &mut Ui, facts: MenuFacts, commands: &mut Vec<UiCommand>) {
     ui.separator();
     item_if(
         ui,
-        editing,
+        editing && facts.has_selection,
         "Delete",
         "Del",
         UiCommand::DeleteSelected,
@@ -170,8 +177,9 @@ fn edit_ui(ui: &mut Ui, facts: MenuFacts, commands: &mut Vec<UiCommand>) {
     );
 }
 
-fn view_ui(ui: &mut Ui, view: ViewFacts, commands: &mut Vec<UiCommand>) {
+fn view_ui(ui: &mut Ui, facts: MenuFacts, commands: &mut Vec<UiCommand>) {
     roomy(ui, 200.0);
+    let view = facts.view;
     ui.menu_button("Theme", |ui| {
         roomy(ui, 160.0);
         for choice in ThemeChoice::ALL {
@@ -201,6 +209,15 @@ fn view_ui(ui: &mut Ui, view: ViewFacts, commands: &mut Vec<UiCommand>) {
     item(ui, "Zoom in", "+", UiCommand::ZoomBy(1.2), commands);
     item(ui, "Zoom out", "−", UiCommand::ZoomBy(1.0 / 1.2), commands);
     item(ui, "Fit to window", "F", UiCommand::Fit, commands);
+    ui.separator();
+    item_if(
+        ui,
+        facts.can_return,
+        "Back to the run",
+        "",
+        UiCommand::BackToRun,
+        commands,
+    );
 }
 
 fn help_ui(ui: &mut Ui, commands: &mut Vec<UiCommand>) {

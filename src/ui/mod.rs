@@ -36,6 +36,7 @@ mod paint;
 mod panels;
 #[cfg(test)]
 mod pictures;
+mod runs;
 mod samples;
 pub mod scene;
 mod session;
@@ -43,6 +44,8 @@ mod shortcuts;
 pub mod theme;
 mod timeline;
 mod topbar;
+mod transport;
+mod trouble;
 mod widgets;
 
 use std::path::PathBuf;
@@ -51,11 +54,26 @@ use crate::model::JobGraph;
 
 pub use app::LockgateApp;
 
-/// Open the window with a job and the file it came from, or with the built-in sample. Returns when it is closed.
+/// What the window opens with.
+pub enum Opening {
+    /// The built-in sample.
+    Sample,
+    /// A job and the file it came from.
+    Job(Box<JobGraph>, PathBuf),
+    /// The built-in sample, and the sentence why it is not the job that was asked for.
+    Trouble(String),
+}
+
+/// Open the window. Returns when it is closed.
 ///
 /// # Errors
 /// When no window can be opened.
-pub fn run(job: Option<(JobGraph, PathBuf)>) -> eframe::Result {
+pub fn run(opening: Opening) -> eframe::Result {
+    let (job, trouble) = match opening {
+        Opening::Sample => (None, None),
+        Opening::Job(job, path) => (Some((*job, path)), None),
+        Opening::Trouble(text) => (None, Some(text)),
+    };
     let viewport = egui::ViewportBuilder::default()
         .with_title("Lockgate")
         .with_app_id("lockgate")
@@ -69,6 +87,12 @@ pub fn run(job: Option<(JobGraph, PathBuf)>) -> eframe::Result {
     eframe::run_native(
         "lockgate",
         options,
-        Box::new(|cc| Ok(Box::new(LockgateApp::new(&cc.egui_ctx, job)))),
+        Box::new(|cc| {
+            let mut app = LockgateApp::new(&cc.egui_ctx, job);
+            if let Some(text) = trouble {
+                app.tell_not_opened(text);
+            }
+            Ok(Box::new(app))
+        }),
     )
 }

@@ -60,11 +60,16 @@ impl Picture {
         let index = index_of(&self.moment);
         bar_panel(ui, |ui| {
             let bar = TopBar {
+                can_return: false,
+                has_selection: false,
                 title: "two-sources",
                 is_dirty: true,
                 can_undo: true,
                 can_redo: false,
                 run: Some(RunFacts {
+                    has_past: true,
+                    has_future: true,
+                    is_broken: false,
                     is_playing: true,
                     speed: 1.0,
                     is_over: false,

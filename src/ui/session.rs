@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::engine::event::JobStatus;
 use crate::model::{BackendKind, CheckpointId, JobGraph};
 use crate::recording::Ledger;
 use crate::run::{Run, RunAction, RunError, RunOptions};
@@ -102,6 +103,13 @@ impl Session {
         is_moving
     }
 
+    /// Stand still, and leave what the last action had to say.
+    pub fn pause(&mut self) {
+        if self.run.is_playing() {
+            self.run.act(RunAction::Pause);
+        }
+    }
+
     /// Carry out `action`.
     pub fn act(&mut self, action: RunAction) {
         let (branches, is_switch) = (
@@ -142,10 +150,20 @@ impl Session {
         if let Some(notice) = self.run.notice() {
             return notice.to_owned();
         }
+        if self.is_restoring_in_pause() {
+            return "Restoring: press Space to go on.".to_owned();
+        }
         match self.run.view().position.checked_sub(1) {
             Some(last) => self.run.recording().sentence(last),
             None => "Nothing has happened yet.".to_owned(),
         }
+    }
+
+    /// A restore takes its time, and time stands still.
+    fn is_restoring_in_pause(&self) -> bool {
+        let status = &self.run.view().job;
+        let is_restoring = matches!(status, JobStatus::Restoring { .. });
+        is_restoring && self.run.is_at_end() && !self.run.is_playing()
     }
 
     /// Checkpoints that can be restored, newest first.

@@ -1,6 +1,6 @@
 //! The keyboard. Every shortcut is in one table, which the help shows too.
 
-use egui::{Context, Key, KeyboardShortcut, Modifiers};
+use egui::{Context, Key, KeyboardShortcut, Modifiers, Popup};
 
 use crate::model::Command;
 use crate::run::RunAction;
@@ -8,12 +8,12 @@ use crate::run::RunAction;
 use super::command::{Dialog, UiCommand};
 
 /// What the help lists: keys and what they do.
-pub const HELP: [(&str, &str); 19] = [
-    ("F5", "run the job, or go back to editing"),
+pub const HELP: [(&str, &str); 22] = [
+    ("F5", "run the job, or leave the run for editing"),
     ("Space", "play or pause"),
     ("→  ←", "one step forward, one step back"),
     ("Shift + →  ←", "to the next or previous barrier event"),
-    ("End", "to the newest moment"),
+    ("Home  End", "to the beginning, to the newest moment"),
     ("C", "take a checkpoint"),
     ("X", "crash the selected subtask, or point at one"),
     ("R", "restore the latest completed checkpoint"),
@@ -24,9 +24,12 @@ pub const HELP: [(&str, &str); 19] = [
     ("Ctrl + Y", "redo"),
     ("Ctrl + N", "new job"),
     ("Ctrl + O", "open a job"),
+    ("Ctrl + Shift + O", "open a job by its path"),
     ("Ctrl + S", "save the job"),
     ("Ctrl + Shift + S", "save the job as another file"),
-    ("Esc", "cancel, close, deselect"),
+    ("Ctrl + Q", "quit"),
+    ("Enter", "the main answer of a dialog"),
+    ("Esc", "close what is open, else disarm or deselect"),
     ("F1", "this list"),
 ];
 
@@ -41,10 +44,13 @@ pub fn take(ctx: &Context, is_running: bool, commands: &mut Vec<UiCommand>) {
     if ctx.text_edit_focused() {
         return;
     }
+    // An open menu takes Escape itself.
+    let is_menu_open = Popup::is_any_open(ctx);
     let has_focus = ctx.memory(|memory| memory.focused().is_some());
     let plain = if is_running { running() } else { editing() };
     for (modifiers, key, command) in plain.into_iter().chain(anywhere_plain()) {
-        if !(has_focus && belongs_to_focus(key)) {
+        let is_taken = (has_focus && belongs_to_focus(key)) || (is_menu_open && key == Key::Escape);
+        if !is_taken {
             consume(ctx, modifiers, key, command, commands);
         }
     }

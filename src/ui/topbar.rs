@@ -2,7 +2,7 @@
 
 use egui::{Align, Layout, Rect, RichText, Ui, UiBuilder, pos2, vec2};
 
-use crate::model::BackendKind;
+use crate::model::{BackendKind, Command};
 use crate::run::RunAction;
 
 use super::command::UiCommand;
@@ -10,7 +10,10 @@ use super::icons::Icon;
 use super::menu::{menus_ui, restore_menu_ui};
 use super::paint::dot;
 use super::theme::{Theme, medium, semibold};
-use super::widgets::{ActionButton, Emphasis, icon_button};
+use super::widgets::{ActionButton, Emphasis};
+
+/// Why a button of a run is dimmed while editing.
+pub(super) const NO_RUN: &str = "Run the job first";
 
 /// Everything the bar shows.
 #[expect(
@@ -22,6 +25,9 @@ pub struct TopBar<'a> {
     pub is_dirty: bool,
     pub can_undo: bool,
     pub can_redo: bool,
+    pub has_selection: bool,
+    /// A run waits that can be gone back to.
+    pub can_return: bool,
     /// None: editing.
     pub run: Option<RunFacts>,
     /// Why Run is disabled.
@@ -32,20 +38,46 @@ pub struct TopBar<'a> {
 }
 
 /// What the bar needs to know of a run.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts that have nothing to do with each other"
+)]
 pub struct RunFacts {
     pub is_playing: bool,
     pub speed: f32,
+    /// Something is recorded before the cursor.
+    pub has_past: bool,
+    /// Something is recorded after the cursor.
+    pub has_future: bool,
     /// The job has ended: no checkpoint, no crash.
     pub is_over: bool,
+    /// The engine could not begin, or cannot go on.
+    pub is_broken: bool,
     /// A subtask failed, and the job waits to be restored.
     pub is_failed: bool,
     /// Checkpoints that can be restored, newest first.
     pub restorable: Vec<crate::model::CheckpointId>,
 }
 
+impl RunFacts {
+    /// Only a new run helps.
+    fn is_past_help(&self) -> bool {
+        self.is_over || self.is_broken
+    }
+
+    /// Why nothing more will happen, if so.
+    pub(super) fn end(&self) -> Option<&'static str> {
+        match (self.is_broken, self.is_over) {
+            (true, _) => Some("The engine has stopped: begin a new run"),
+            (false, true) => Some("The job has ended: step back, or run it again"),
+            (false, false) => None,
+        }
+    }
+}
+
 /// How much room there is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Room {
+pub(super) enum Room {
     Tight,
     Compact,
     Full,
@@ -124,131 +156,10 @@ impl TopBar<'_> {
             is_editing: self.run.is_none(),
             can_undo: self.can_undo,
             can_redo: self.can_redo,
+            has_selection: self.has_selection,
+            can_return: self.can_return,
             view: self.view,
         }
-    }
-
-    fn transport_width(&self, room: Room) -> f32 {
-        let mode = if self.run.is_some() { 82.0 } else { 76.0 };
-        mode + 16.0 + 5.0 * 38.0 + 4.0 * 6.0 + 16.0 + Self::speed_width(room)
-    }
-
-    fn speed_width(room: Room) -> f32 {
-        match room {
-            Room::Full => 148.0,
-            Room::Compact => 108.0,
-            Room::Tight => 52.0,
-        }
-    }
-
-    fn transport_ui(&self, ui: &mut Ui, room: Room, commands: &mut Vec<UiCommand>) {
-        self.mode_ui(ui, commands);
-        ui.add_space(4.0);
-        ui.spacing_mut().item_spacing.x = 6.0;
-        let is_running = self.run.is_some();
-        let is_playing = self.run.as_ref().is_some_and(|run| run.is_playing);
-        let (play, play_label) = if is_playing {
-            (Icon::Pause, "Pause")
-        } else {
-            (Icon::Play, "Play")
-        };
-        let buttons = [
-            (
-                Icon::PreviousBarrier,
-                "Previous barrier event",
-                "Shift+←",
-                UiCommand::Act(RunAction::PreviousBarrierEvent),
-            ),
-            (
-                Icon::StepBack,
-                "Step back",
-                "←",
-                UiCommand::Act(RunAction::StepBack),
-            ),
-            (play, play_label, "Space", UiCommand::TogglePlay),
-            (Icon::Step, "Step", "→", UiCommand::Act(RunAction::Step)),
-            (
-                Icon::NextBarrier,
-                "Next barrier event",
-                "Shift+→",
-                UiCommand::Act(RunAction::NextBarrierEvent),
-            ),
-        ];
-        for (icon, label, key, command) in buttons {
-            let emphasis = if icon == Icon::Pause {
-                Emphasis::Chosen
-            } else {
-                Emphasis::Plain
-            };
-            let response = icon_button(ui, icon, label, is_running, emphasis);
-            if response.clicked() {
-                commands.push(command);
-            }
-            response.on_hover_text(format!("{label} ({key})"));
-        }
-        ui.add_space(8.0);
-        self.speed_ui(ui, room, commands);
-    }
-
-    fn mode_ui(&self, ui: &mut Ui, commands: &mut Vec<UiCommand>) {
-        if self.run.is_some() {
-            let button = ActionButton {
-                text: "Edit",
-                label: Some("Edit the job"),
-                icon: Some(Icon::Edit),
-                ..Default::default()
-            };
-            if button
-                .ui(ui)
-                .on_hover_text("End the run and edit the job (F5)")
-                .clicked()
-            {
-                commands.push(UiCommand::LeaveRun);
-            }
-            return;
-        }
-        let button = ActionButton {
-            text: "Run",
-            icon: Some(Icon::Run),
-            emphasis: Emphasis::Main,
-            is_disabled: self.hindrance.is_some(),
-            ..Default::default()
-        };
-        let response = button.ui(ui);
-        if response.clicked() {
-            commands.push(UiCommand::StartRun);
-        }
-        response.on_hover_text(self.hindrance.as_deref().unwrap_or("Run this job (F5)"));
-    }
-
-    fn speed_ui(&self, ui: &mut Ui, room: Room, commands: &mut Vec<UiCommand>) {
-        let theme = Theme::of(ui.ctx());
-        let Some(run) = &self.run else {
-            ui.disable();
-            Self::speed_slider(ui, room, 1.0);
-            return;
-        };
-        let words = speed_text(run.speed);
-        let (slot, _) = ui.allocate_exact_size(vec2(40.0, 24.0), egui::Sense::hover());
-        super::paint::text_in(
-            ui.painter(),
-            slot,
-            Align::Max,
-            &words,
-            semibold(13.0),
-            theme.text,
-        );
-        if let Some(speed) = Self::speed_slider(ui, room, run.speed) {
-            commands.push(UiCommand::Act(RunAction::SetSpeed(speed)));
-        }
-    }
-
-    /// Returns the new speed if it was changed.
-    fn speed_slider(ui: &mut Ui, room: Room, mut speed: f32) -> Option<f32> {
-        if room == Room::Tight {
-            return None;
-        }
-        log_slider(ui, Self::speed_width(room) - 58.0, &mut speed).then_some(speed)
     }
 
     /// From right to left.
@@ -256,69 +167,88 @@ impl TopBar<'_> {
         ui.spacing_mut().item_spacing.x = 8.0;
         let key = |key| (room == Room::Full).then_some(key);
         self.backend_ui(ui, commands);
-        self.restore_ui(ui, key("R"), commands);
-        let can_crash = self
-            .run
-            .as_ref()
-            .is_some_and(|run| !run.is_over && !run.is_failed);
+        if self.run.as_ref().is_some_and(RunFacts::is_past_help) {
+            again_ui(ui, room, commands);
+        } else {
+            self.restore_ui(ui, key("R"), commands);
+        }
+        let hindrance = self.action_hindrance();
         let crash = ActionButton {
             text: "Crash",
             key: key("X"),
             emphasis: Emphasis::Danger,
-            is_disabled: !can_crash,
+            is_disabled: hindrance.is_some(),
             ..Default::default()
+        };
+        let hint = if self.is_armed {
+            "Click a subtask, or Esc"
+        } else {
+            "Let a subtask fail (X)"
         };
         let response = crash.ui(ui);
         if response.clicked() {
             commands.push(UiCommand::ArmCrash);
         }
-        response.on_hover_text(if self.is_armed {
-            "Click a subtask, or Esc"
-        } else {
-            "Let a subtask fail (X)"
-        });
+        response.on_hover_text(hindrance.unwrap_or(hint));
         let checkpoint = ActionButton {
             text: "Checkpoint",
             key: key("C"),
             emphasis: Emphasis::Main,
-            is_disabled: !can_crash,
+            is_disabled: hindrance.is_some(),
             ..Default::default()
         };
         let response = checkpoint.ui(ui);
         if response.clicked() {
-            commands.push(UiCommand::Act(RunAction::Command(
-                crate::model::Command::Checkpoint,
-            )));
+            commands.push(UiCommand::Act(RunAction::Command(Command::Checkpoint)));
         }
-        response.on_hover_text("Ask the coordinator for a checkpoint (C)");
+        let hint = "Ask the coordinator for a checkpoint (C)";
+        response.on_hover_text(hindrance.unwrap_or(hint));
+    }
+
+    /// Why nothing can be asked of the job.
+    fn action_hindrance(&self) -> Option<&'static str> {
+        let Some(run) = &self.run else {
+            return Some(NO_RUN);
+        };
+        run.end()
+            .or_else(|| run.is_failed.then_some("A subtask failed: restore first"))
     }
 
     fn restore_ui(&self, ui: &mut Ui, key: Option<&str>, commands: &mut Vec<UiCommand>) {
-        let can_restore = self.run.as_ref().is_some_and(|run| !run.is_over);
+        let is_disabled = self.run.is_none();
         ui.scope(|ui| {
             ui.spacing_mut().item_spacing.x = 1.0;
             let arrow = ActionButton {
                 label: Some("Restore from"),
                 icon: Some(Icon::Down),
-                is_disabled: !can_restore,
+                is_disabled,
                 ..Default::default()
             };
             let response = arrow.ui(ui);
             if let Some(run) = &self.run {
                 restore_menu_ui(&response, &run.restorable, commands);
             }
+            response.on_hover_text(if is_disabled {
+                NO_RUN
+            } else {
+                "Choose the checkpoint to begin again from"
+            });
             let restore = ActionButton {
                 text: "Restore",
                 key,
-                is_disabled: !can_restore,
+                is_disabled,
                 ..Default::default()
             };
             let response = restore.ui(ui);
             if response.clicked() {
-                let command = crate::model::Command::Restore { checkpoint: None };
+                let command = Command::Restore { checkpoint: None };
                 commands.push(UiCommand::Act(RunAction::Command(command)));
             }
-            response.on_hover_text("Begin again from the latest completed checkpoint (R)");
+            response.on_hover_text(if is_disabled {
+                NO_RUN
+            } else {
+                "Begin again from the latest completed checkpoint (R)"
+            });
         });
     }
 
@@ -371,63 +301,31 @@ impl TopBar<'_> {
                 }
             }
         });
-        response.on_hover_text("Where keyed state lives");
+        response.on_hover_text(if self.run.is_some() {
+            "Where keyed state lives: choose one for a new run"
+        } else {
+            "Where keyed state lives"
+        });
     }
+}
+
+/// In the place of Restore, once there is nothing left to restore.
+fn again_ui(ui: &mut Ui, room: Room, commands: &mut Vec<UiCommand>) {
+    let again = ActionButton {
+        text: "Run again",
+        icon: (room == Room::Full).then_some(Icon::Run),
+        emphasis: Emphasis::Main,
+        ..Default::default()
+    };
+    let response = again.ui(ui);
+    if response.clicked() {
+        commands.push(UiCommand::RunAgain);
+    }
+    response.on_hover_text("A new run of the same job, from its beginning");
 }
 
 fn child(ui: &mut Ui, rect: Rect, layout: Layout) -> Ui {
     ui.new_child(UiBuilder::new().max_rect(rect).layout(layout))
-}
-
-const SPEEDS: std::ops::RangeInclusive<f32> = 0.05..=20.0;
-
-/// A slider over [`SPEEDS`], equal factors being equal distances. Returns whether the speed was changed.
-fn log_slider(ui: &mut Ui, width: f32, speed: &mut f32) -> bool {
-    let theme = Theme::of(ui.ctx());
-    let (rect, response) = ui.allocate_exact_size(vec2(width, 24.0), egui::Sense::click_and_drag());
-    let rail = rect.shrink2(vec2(7.0, 10.0));
-    let (low, high) = (SPEEDS.start().ln(), SPEEDS.end().ln());
-    let before = *speed;
-    if let Some(at) = response
-        .interact_pointer_pos()
-        .filter(|_| response.dragged() || response.clicked())
-    {
-        let share = ((at.x - rail.left()) / rail.width()).clamp(0.0, 1.0);
-        let chosen = egui::lerp(low..=high, share).exp();
-        // Normal speed is easy to hit.
-        *speed = if (chosen.ln().abs()) < 0.12 {
-            1.0
-        } else {
-            chosen
-        };
-    }
-    if response.has_focus() {
-        let presses = |key| ui.input(|input| input.num_presses(key)) as f32;
-        let steps = presses(egui::Key::ArrowRight) - presses(egui::Key::ArrowLeft);
-        *speed = (*speed * 1.25_f32.powf(steps)).clamp(*SPEEDS.start(), *SPEEDS.end());
-    }
-    let label = format!("Speed: {}", speed_text(*speed));
-    response.widget_info(|| egui::WidgetInfo::slider(ui.is_enabled(), f64::from(*speed), &label));
-    let x = egui::remap(speed.ln(), low..=high, rail.x_range());
-    let filled = Rect::from_min_max(rail.min, pos2(x, rail.bottom()));
-    super::paint::filled(ui.painter(), rail, 2.0, theme.line);
-    super::paint::filled(ui.painter(), filled, 2.0, theme.accent.gamma_multiply(0.7));
-    let knob = if response.has_focus() {
-        theme.accent
-    } else {
-        theme.text
-    };
-    dot(ui.painter(), pos2(x, rail.center().y), 7.0, knob);
-    response.on_hover_text("Virtual seconds per second");
-    (*speed - before).abs() > f32::EPSILON
-}
-
-fn speed_text(speed: f32) -> String {
-    match speed {
-        s if s >= 9.95 => format!("{s:.0}×"),
-        s if s >= 0.995 => format!("{}×", format!("{s:.1}").trim_end_matches(".0")),
-        s => format!("{s:.2}×"),
-    }
 }
 
 #[must_use]

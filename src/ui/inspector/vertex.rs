@@ -33,7 +33,11 @@ pub fn vertex_ui(ui: &mut Ui, document: &Document, vertex: &Vertex, commands: &m
     uid_ui(ui, document, vertex, &mut edited);
     parallelism_ui(ui, &mut edited);
     match &mut edited.operator {
-        OperatorSpec::Source(spec) => source_ui(ui, spec),
+        OperatorSpec::Source(spec) => {
+            if source_ui(ui, spec) {
+                commands.push(UiCommand::ChooseCsv(vertex.uid.clone()));
+            }
+        }
         OperatorSpec::KeyedSum(spec) => key_ui(ui, &mut spec.key),
         OperatorSpec::Sink(_) => {
             section(ui, "Sink");
@@ -116,7 +120,8 @@ fn parallelism_ui(ui: &mut Ui, vertex: &mut Vertex) {
     });
 }
 
-fn source_ui(ui: &mut Ui, spec: &mut SourceSpec) {
+/// Returns whether a CSV file is to be chosen.
+fn source_ui(ui: &mut Ui, spec: &mut SourceSpec) -> bool {
     section(ui, "Source");
     field(ui, "Kind", |ui| {
         let is_csv = matches!(spec.kind, SourceKind::Csv(_));
@@ -137,9 +142,10 @@ fn source_ui(ui: &mut Ui, spec: &mut SourceSpec) {
                 }
             })
     });
-    if let SourceKind::Csv(csv) = &mut spec.kind {
-        csv_ui(ui, csv);
-    }
+    let chooses = match &mut spec.kind {
+        SourceKind::Csv(csv) => csv_ui(ui, csv),
+        SourceKind::Sequence => false,
+    };
     field(ui, "Rate", |ui| {
         ui.add(
             DragValue::new(&mut spec.rate_per_s)
@@ -163,6 +169,7 @@ fn source_ui(ui: &mut Ui, spec: &mut SourceSpec) {
         }
     });
     small_print(ui, "The rate is that of each subtask.");
+    chooses
 }
 
 /// A CSV source whose file is still to be chosen.
@@ -175,14 +182,16 @@ pub fn empty_csv() -> CsvSpec {
     }
 }
 
-fn csv_ui(ui: &mut Ui, csv: &mut CsvSpec) {
+/// Returns whether the file is to be chosen in a dialog.
+fn csv_ui(ui: &mut Ui, csv: &mut CsvSpec) -> bool {
     let mut path = csv.path.to_string_lossy().into_owned();
-    field(ui, "File", |ui| {
+    let chooses = field(ui, "File", |ui| {
         ui.add(
             TextEdit::singleline(&mut path)
-                .desired_width(f32::INFINITY)
+                .desired_width(ui.available_width() - 84.0)
                 .hint_text("data/file.csv"),
-        )
+        );
+        ui.button("Choose…").clicked()
     });
     if path != csv.path.to_string_lossy() {
         csv.path = PathBuf::from(path);
@@ -194,6 +203,7 @@ fn csv_ui(ui: &mut Ui, csv: &mut CsvSpec) {
         ui.add(TextEdit::singleline(&mut csv.value_column).desired_width(f32::INFINITY))
     });
     small_print(ui, "The path is relative to the folder of the job file.");
+    chooses
 }
 
 fn key_ui(ui: &mut Ui, key: &mut Option<KeyExpr>) {

@@ -94,8 +94,9 @@ fn branches_ui(ui: &mut Ui, run: &Run, commands: &mut Vec<UiCommand>) {
         .color(theme.text_soft);
     ui.menu_button(text, |ui| {
         ui.set_min_width(200.0);
-        for (index, reached_us) in run.branches().enumerate() {
-            let words = format!("Branch left at {}", seconds(reached_us));
+        for (index, times) in run.branches().enumerate() {
+            let (left, end) = (seconds(times.forked_us), seconds(times.reached_us));
+            let words = format!("Branch left at {left}, recorded until {end}");
             if ui.button(words).clicked() {
                 commands.push(UiCommand::Act(RunAction::SwitchBranch(index)));
                 ui.close();
