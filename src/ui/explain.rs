@@ -4,7 +4,7 @@
 //! nothing, a task without room on an output cannot emit.
 
 use crate::engine::event::{JobStatus, SubtaskStatus};
-use crate::model::{ChannelId, CheckpointId, Record, StreamElement, SubtaskId};
+use crate::model::{ChannelId, CheckpointId, OperatorSpec, Record, StreamElement, SubtaskId};
 use crate::recording::view::{ChannelView, InFlight};
 
 use super::figures::{count, list, seconds, span, value};
@@ -52,10 +52,10 @@ fn status(tone: Tone, text: impl Into<String>) -> Status {
 pub fn status_of(scene: Scene<'_>, id: SubtaskId) -> Status {
     let subtask = scene.subtask(id);
     match subtask.status {
-        SubtaskStatus::Failed => return status(Tone::Bad, "failed"),
-        SubtaskStatus::Canceled => return status(Tone::Quiet, "canceled"),
+        SubtaskStatus::Failed => return status(Tone::Bad, down_text(scene, id, "failed")),
+        SubtaskStatus::Canceled => return status(Tone::Quiet, down_text(scene, id, "canceled")),
         SubtaskStatus::Finished => return status(Tone::Quiet, "finished"),
-        SubtaskStatus::Initializing => return status(Tone::Waiting, "restoring"),
+        SubtaskStatus::Initializing => return status(Tone::Waiting, restoring_text(scene)),
         SubtaskStatus::Running | SubtaskStatus::EndOfData => {}
     }
     if subtask
@@ -77,6 +77,42 @@ pub fn status_of(scene: Scene<'_>, id: SubtaskId) -> Status {
         return status(Tone::Waiting, "backpressured");
     }
     working_status(scene, id)
+}
+
+fn down_text(scene: Scene<'_>, id: SubtaskId, word: &str) -> String {
+    match scene.plan.subtask(id).operator {
+        OperatorSpec::KeyedSum(_) => format!("{word} · state lost"),
+        OperatorSpec::Source(_) | OperatorSpec::Sink(_) => word.to_owned(),
+    }
+}
+
+fn restoring_text(scene: Scene<'_>) -> String {
+    match scene.view.job {
+        JobStatus::Restoring { from: Some(id) } => format!("restoring checkpoint {id}"),
+        JobStatus::Restoring { from: None } => "starting afresh".to_owned(),
+        _ => "restoring".to_owned(),
+    }
+}
+
+/// What has become of the state that `id` shows, if it no longer holds it; no full stop.
+#[must_use]
+pub fn lost_state(scene: Scene<'_>, id: SubtaskId) -> Option<String> {
+    let subtask = scene.subtask(id);
+    match subtask.status {
+        SubtaskStatus::Failed | SubtaskStatus::Canceled => Some("State lost".to_owned()),
+        // What was read back has not changed since.
+        SubtaskStatus::Initializing
+            if subtask.rows.values().any(|row| row.changed_us.is_some()) =>
+        {
+            Some(match scene.view.job {
+                JobStatus::Restoring { from: Some(id) } => {
+                    format!("Being restored from checkpoint {id}")
+                }
+                _ => "Starting afresh".to_owned(),
+            })
+        }
+        _ => None,
+    }
 }
 
 fn aligning_text(scene: Scene<'_>, id: SubtaskId, checkpoint: CheckpointId) -> String {
@@ -136,6 +172,8 @@ pub fn why_not_moving(scene: Scene<'_>, channel: ChannelId) -> Explanation {
     let name = value(record.value);
     let title = if sentences.is_empty() {
         format!("Record {name} moves next.")
+    } else if is_travelling(scene, channel, item) {
+        format!("Where is record {name}?")
     } else {
         format!("Why can’t record {name} move?")
     };
@@ -145,6 +183,13 @@ pub fn why_not_moving(scene: Scene<'_>, channel: ChannelId) -> Explanation {
         sentences
     };
     Explanation { title, sentences }
+}
+
+/// It is on its way, and nothing else holds it.
+fn is_travelling(scene: Scene<'_>, channel: ChannelId, item: &InFlight) -> bool {
+    let view = scene.channel(channel);
+    let is_free = job_stands(scene).is_none() && view.blocked.is_none();
+    is_free && behind_event(view).is_none() && item.ready_us > scene.clock_us
 }
 
 fn free_to_move(scene: Scene<'_>, channel: ChannelId) -> String {
@@ -211,7 +256,7 @@ fn job_stands(scene: Scene<'_>) -> Option<String> {
             Some("The job reads its state back; nothing is processed meanwhile.".to_owned())
         }
         JobStatus::Finished => Some("The job has finished.".to_owned()),
-        JobStatus::Canceled => Some("The job was stopped.".to_owned()),
+        JobStatus::Canceled => Some("The job was canceled.".to_owned()),
     }
 }
 
@@ -336,6 +381,11 @@ fn receiver_cannot_take(scene: Scene<'_>, channel: ChannelId) -> Option<String> 
 pub fn input_line(scene: Scene<'_>, channel: ChannelId) -> String {
     let view = scene.channel(channel);
     let records = view.records() as u64;
+    match scene.subtask(scene.plan.channel(channel).to).status {
+        SubtaskStatus::Failed | SubtaskStatus::Canceled => return "not running".to_owned(),
+        SubtaskStatus::Initializing => return "restoring".to_owned(),
+        _ => {}
+    }
     if view.blocked.is_some() {
         return format!("blocked · {} waiting", scene.waiting(channel));
     }
@@ -395,7 +445,7 @@ mod tests {
     fn a_record_on_its_way_says_when_it_arrives() {
         let moment = two_sources();
         let why = why_not_moving(moment.scene(), channel(&moment, "b → sum 1/2"));
-        assert_eq!(why.title, "Why can’t record 3 move?");
+        assert_eq!(why.title, "Where is record 3?");
         assert!(
             why.sentences[0].starts_with("It is on its way and arrives at"),
             "{:?}",
@@ -419,7 +469,7 @@ mod tests {
     #[test]
     fn an_empty_channel_says_who_sends_next() {
         let moment = two_sources();
-        let why = why_not_moving(moment.scene(), channel(&moment, "sum 2 → sink 1/1"));
+        let why = why_not_moving(moment.scene(), channel(&moment, "sum 2/2 → sink"));
         assert_eq!(why.title, "No record is here.");
         assert_eq!(why.sentences, ["What sum 2/2 sends next arrives here."]);
     }
@@ -432,7 +482,15 @@ mod tests {
         assert_eq!(status_text(&moment, "sink 1/1"), "idle");
         let sum = &mut moment.view.subtasks[2];
         sum.status = SubtaskStatus::Failed;
-        assert_eq!(status_text(&moment, "sum 1/2"), "failed");
+        assert_eq!(status_text(&moment, "sum 1/2"), "failed · state lost");
+    }
+
+    #[test]
+    fn a_failed_subtask_reads_no_input() {
+        let mut moment = two_sources();
+        let input = channel(&moment, "b → sum 1/2");
+        moment.view.subtasks[2].status = SubtaskStatus::Failed;
+        assert_eq!(input_line(moment.scene(), input), "not running");
     }
 
     #[test]

@@ -95,7 +95,7 @@ impl RunCanvas {
         );
         callout(&pen, layout, above);
         coordinator_ui(ui, &pen, area, hud, commands);
-        shelf_ui(ui, &pen, area, hud, commands);
+        shelf_ui(ui, &pen, area, hud, view.selection, commands);
         zoom_ui(ui, area, self.camera.zoom(), commands);
         if view.is_armed {
             armed_hint(&pen, area, hud);
