@@ -11,7 +11,7 @@ use super::super::explain::{Status, Tone, lost_state, status_of};
 use super::super::figures::{rate, value};
 use super::super::paint::{TINT_ALPHA, dot, filled, framed, hatch, text_in};
 use super::super::theme::{Theme, medium, regular, semibold, space};
-use super::layout::Density;
+use super::density::Density;
 use super::pen::{Pen, font_size};
 
 /// How long a changed row stays tinted, in virtual time.

@@ -8,6 +8,7 @@ pub mod camera;
 mod card;
 mod coordinator;
 mod curve;
+mod density;
 pub mod edit;
 mod layout;
 mod motion;
