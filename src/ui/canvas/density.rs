@@ -6,7 +6,7 @@ use crate::engine::plan::ExecutionGraph;
 use crate::model::JobGraph;
 
 use super::camera::fit_zoom;
-use super::layout::{FULL_REACH, LayoutRequest, layout};
+use super::layout::{FULL_REACH, LayoutRequest, measure};
 use super::token::{LEGIBLE_TOKEN, TubeScale};
 
 /// Below this zoom a denser layout is tried.
@@ -78,11 +78,9 @@ impl Density {
 #[must_use]
 pub fn choose(job: &JobGraph, plan: &ExecutionGraph, area: Rect) -> (Density, f32) {
     let fitted = |density: Density, pitch: f32| {
-        let layout = layout(&LayoutRequest::of(job, plan, density, pitch));
-        let zoom = fit_zoom(area, layout.bounds);
-        let scale = TubeScale {
-            width: layout.tube_width,
-        };
+        let (bounds, width) = measure(&LayoutRequest::of(job, plan, density, pitch));
+        let zoom = fit_zoom(area, bounds);
+        let scale = TubeScale { width };
         (zoom, scale.token_height() * zoom)
     };
     let pitches = |density: Density| {

@@ -1,5 +1,7 @@
 //! The canvas while a job is built: one card per operator, edges between them, what is wrong marked where it is.
 
+use std::cell::Cell;
+
 use egui::{
     CursorIcon, Pos2, Rect, Response, Role, Sense, Shape, Stroke, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
@@ -14,8 +16,10 @@ use super::super::theme::{Theme, regular, semibold};
 use super::camera::Camera;
 use super::curve::Curve;
 use super::layout::NODE_SIZE;
-use super::node::{NodeLook, in_port, node_rect, out_port, paint_node, paint_problems};
-use super::zoom_control::zoom_ui;
+use super::node::{NodeLook, in_port, node_rect, out_port, paint_node};
+use super::notice::{Notice, refusal};
+use super::problems::{ProblemPlate, free_plate};
+use super::zoom_control::{control_rect, zoom_ui};
 
 /// Positions snap to this, so that things line up.
 const GRID: f32 = 8.0;
@@ -29,6 +33,9 @@ pub struct EditCanvas {
     drag: Option<Drag>,
     /// Where the canvas lies on the screen.
     pub area: Option<Rect>,
+    /// Something was dropped from the palette: the view must stay where the person aimed.
+    dropped: Cell<bool>,
+    notice: Option<Notice>,
 }
 
 enum Drag {
@@ -39,11 +46,11 @@ enum Drag {
 }
 
 /// One frame of the edit canvas.
-struct Frame<'a> {
+pub struct Frame<'a> {
     document: &'a Document,
     selection: &'a Selection,
-    theme: &'static Theme,
-    painter: egui::Painter,
+    pub theme: &'static Theme,
+    pub painter: egui::Painter,
 }
 
 impl EditCanvas {
@@ -56,6 +63,9 @@ impl EditCanvas {
     ) {
         let area = ui.available_rect_before_wrap();
         self.area = Some(area);
+        if self.dropped.take() {
+            self.camera.hold();
+        }
         let mut background = ui.allocate_rect(area, Sense::click_and_drag());
         background.widget_info(|| WidgetInfo::labeled(Role::Canvas, true, "Job being edited"));
         let bounds = document
@@ -81,7 +91,9 @@ impl EditCanvas {
         for index in 0..document.job().vertices.len() {
             self.node_ui(ui, &frame, index, commands);
         }
+        self.problems_ui(ui, &frame, area);
         self.pulled_edge(ui, &frame, commands);
+        self.notice = self.notice.take().filter(|notice| notice.ui(ui, &frame));
         note(&frame, area);
         zoom_ui(ui, area, self.camera.zoom(), commands);
         if document.job().vertices.is_empty() {
@@ -191,14 +203,10 @@ impl EditCanvas {
             commands.push(UiCommand::Select(Selection::Edge(index)));
         }
         if let Some(problem) = problem {
-            let below = chip.center_bottom() + vec2(0.0, 4.0);
-            paint_problems(
-                ui,
-                &frame.painter,
-                below,
-                200.0,
-                &[problem.message.as_str()],
-            );
+            let words = [problem.message.as_str()];
+            let plate = ProblemPlate::of(&frame.painter, 200.0, &words);
+            let below = chip.center_bottom() + vec2(-plate.size().x / 2.0, 4.0);
+            plate.ui(ui, &frame.painter, below);
         }
     }
 
@@ -213,15 +221,10 @@ impl EditCanvas {
         );
         let label = format!("{} ({})", vertex.name, vertex.operator.kind_name());
         response.widget_info(|| WidgetInfo::labeled(Role::Button, true, &label));
-        let problems: Vec<&str> = frame
-            .document
-            .problems_of(&vertex.uid)
-            .map(|problem| problem.message.as_str())
-            .collect();
         let look = NodeLook {
             is_selected: *frame.selection == Selection::Vertex(vertex.uid.clone()),
             is_hovered: response.hovered() || response.has_focus(),
-            is_wrong: !problems.is_empty(),
+            is_wrong: frame.document.problems_of(&vertex.uid).next().is_some(),
         };
         paint_node(
             &frame.painter,
@@ -243,13 +246,25 @@ impl EditCanvas {
                 self.camera.to_screen * out_port(vertex),
             );
         }
-        paint_problems(
-            ui,
-            &frame.painter,
-            rect.center_bottom() + vec2(0.0, 8.0),
-            rect.width().max(200.0),
-            &problems,
-        );
+    }
+
+    /// What is wrong with each operator, beside its card and never over another one.
+    fn problems_ui(&self, ui: &Ui, frame: &Frame<'_>, area: Rect) {
+        let job = frame.document.job();
+        let cards = job.vertices.iter().map(node_rect);
+        let mut taken: Vec<Rect> = cards.map(|card| self.camera.to_screen * card).collect();
+        taken.push(control_rect(area).expand(4.0));
+        for (index, vertex) in job.vertices.iter().enumerate() {
+            let problems = frame.document.problems_of(&vertex.uid);
+            let problems: Vec<&str> = problems.map(|problem| problem.message.as_str()).collect();
+            if problems.is_empty() {
+                continue;
+            }
+            let plate = ProblemPlate::of(&frame.painter, taken[index].width(), &problems);
+            let rect = free_plate(taken[index], plate.size(), &taken);
+            plate.ui(ui, &frame.painter, rect.min);
+            taken.push(rect);
+        }
     }
 
     fn drag_node(
@@ -368,11 +383,19 @@ impl EditCanvas {
             );
         }
         if ui.input(|input| !input.pointer.primary_down()) {
-            if let Some(target) = target {
-                commands.push(UiCommand::Connect {
-                    from: from.clone(),
-                    to: target.uid.clone(),
-                });
+            let dropped_on = match target {
+                Some(target) => Some(target),
+                // A click on the circle pulls nothing.
+                None => Some(vertex).filter(|own| node_rect(own).shrink(12.0).contains(world)),
+            };
+            if let Some(target) = dropped_on {
+                match refusal(job, from, &target.uid) {
+                    Some(words) => self.notice = Some(Notice::new(ui, words, pointer)),
+                    None => commands.push(UiCommand::Connect {
+                        from: from.clone(),
+                        to: target.uid.clone(),
+                    }),
+                }
             }
             self.drag = None;
         }
@@ -382,6 +405,7 @@ impl EditCanvas {
     #[must_use]
     pub fn drop_position(&self, screen: Pos2) -> Option<Position> {
         self.area.filter(|area| area.contains(screen))?;
+        self.dropped.set(true);
         let corner = self.camera.world_from_screen(screen) - NODE_SIZE / 2.0;
         let snap = |x: f32| (x / GRID).round() * GRID;
         Some(Position {

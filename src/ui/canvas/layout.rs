@@ -86,6 +86,24 @@ const ROW_HEIGHT: f32 = 24.0;
 
 #[must_use]
 pub fn layout(request: &LayoutRequest) -> Layout {
+    let (cards, tube_width, bounds) = placed(request);
+    Layout {
+        density: request.density,
+        curves: curves(request, &cards),
+        cards,
+        tube_width,
+        bounds,
+    }
+}
+
+/// What a layout would take up, and how wide its channels would be.
+#[must_use]
+pub fn measure(request: &LayoutRequest) -> (Rect, f32) {
+    let (_, tube_width, bounds) = placed(request);
+    (bounds, tube_width)
+}
+
+fn placed(request: &LayoutRequest) -> (Vec<Rect>, f32, Rect) {
     let owners: Vec<usize> = request
         .vertices
         .iter()
@@ -101,17 +119,10 @@ pub fn layout(request: &LayoutRequest) -> Layout {
     let lefts = column_lefts(request, &owners);
     let cards = stacked(request, &owners, &sizes, &lefts);
     let tube_width = tube_width(&cards, &ports);
-    let curves = curves(request, &cards);
     let bounds = cards
         .iter()
         .fold(Rect::NOTHING, |bounds, card| bounds.union(*card));
-    Layout {
-        density: request.density,
-        cards,
-        curves,
-        tube_width,
-        bounds,
-    }
+    (cards, tube_width, bounds)
 }
 
 /// By subtask: inputs and outputs.
