@@ -56,7 +56,7 @@ fn free_uid(job: &JobGraph, base: &str) -> Uid {
 }
 
 /// Below an operator: for what is wrong with it, in words.
-const ROOM_BELOW: f32 = 96.0;
+const ROOM_BELOW: f32 = 120.0;
 
 /// Sources stand at the left, sinks at the right; below what is there.
 fn free_place(job: &JobGraph, kind: VertexKind) -> Position {

@@ -14,6 +14,8 @@ use super::super::theme::{Theme, medium, regular, semibold, space};
 use super::density::Density;
 use super::pen::{Pen, font_size};
 
+/// A card lower than this on the screen is only a mark.
+const MIN_CARD: f32 = 12.0;
 /// How long a changed row stays tinted, in virtual time.
 const TINT_US: u64 = 400_000;
 
@@ -45,6 +47,10 @@ pub fn paint_card(
     highlight: Highlight,
 ) {
     let rect = pen.rect(world);
+    if rect.height() < MIN_CARD {
+        speck(pen, id, rect, highlight);
+        return;
+    }
     let radius = (space::RADIUS * pen.zoom()).min(space::RADIUS);
     let subtask = pen.scene.subtask(id);
     framed(
@@ -69,6 +75,21 @@ pub fn paint_card(
         Density::Full | Density::Snug => full(pen, id, rect, ink),
         Density::Compact | Density::Close | Density::Dense => short(pen, id, rect, ink, density),
     }
+}
+
+/// A card from afar: a mark in the colour of what happens to it.
+fn speck(pen: &Pen<'_>, id: SubtaskId, rect: Rect, highlight: Highlight) {
+    let status = status_of(pen.scene, id);
+    let color = match (highlight, status.tone) {
+        (Highlight::Target, _) | (_, Tone::Bad) => pen.theme.error,
+        (Highlight::Selected | Highlight::Hovered, _) => pen.theme.text,
+        (Highlight::None, tone_now) => match pen.scene.busy_with(id) {
+            Some(checkpoint) => pen.theme.checkpoint(checkpoint),
+            None if tone_now == Tone::Waiting => pen.theme.warn,
+            None => pen.theme.line_strong,
+        },
+    };
+    filled(pen.painter, rect.expand2(vec2(0.0, 0.5)), 1.0, color);
 }
 
 /// Text colours of a card: dimmed when the subtask does not run.
@@ -334,8 +355,9 @@ fn rows(pen: &Pen<'_>, id: SubtaskId) -> Vec<RowText> {
     match &pen.scene.plan.subtask(id).operator {
         OperatorSpec::Source(spec) => {
             let offset = plain(pen.theme, "offset", subtask.offset.to_string());
+            let is_gone = lost_state(pen.scene, id).is_some();
             vec![
-                offset,
+                RowText { is_gone, ..offset },
                 RowText {
                     dot: None,
                     name: source_line(spec),

@@ -125,7 +125,10 @@ mod tests {
 
     #[test]
     fn with_room_for_it_tokens_carry_their_figures() {
-        let (density, pitch) = chosen(4, vec2(1300.0, 520.0));
+        let mut job = two_sources_job();
+        job.vertices[2].parallelism = 4;
+        let area = Rect::from_min_size(Pos2::ZERO, vec2(1000.0, 360.0));
+        let (density, pitch) = choose(&job, &ExecutionGraph::of(&job), area);
         assert!(density >= Density::Compact);
         assert!(pitch > density.least_pitch());
     }

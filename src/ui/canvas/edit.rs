@@ -7,17 +7,17 @@ use egui::{
 };
 
 use crate::model::validate::Site;
-use crate::model::{Partitioning, Position, Uid};
+use crate::model::{Partitioning, Position, Uid, Vertex};
 
 use super::super::command::{Selection, UiCommand};
 use super::super::document::Document;
 use super::super::paint::framed;
-use super::super::theme::{Theme, regular, semibold};
+use super::super::theme::{Theme, regular};
 use super::camera::Camera;
 use super::curve::Curve;
 use super::layout::NODE_SIZE;
 use super::node::{NodeLook, in_port, node_rect, out_port, paint_node};
-use super::notice::{Notice, refusal};
+use super::notice::{Notice, empty_hint, note, refusal};
 use super::problems::{ProblemPlate, free_plate};
 use super::zoom_control::{control_rect, zoom_ui};
 
@@ -25,6 +25,8 @@ use super::zoom_control::{control_rect, zoom_ui};
 const GRID: f32 = 8.0;
 const GRID_DOT: f32 = 32.0;
 const EDGE_WIDTH: f32 = 12.0;
+/// Below a card, for what is wrong with it.
+const PLATE_ROOM: f32 = 84.0;
 
 /// What the edit canvas keeps between frames.
 #[derive(Default)]
@@ -47,7 +49,7 @@ enum Drag {
 
 /// One frame of the edit canvas.
 pub struct Frame<'a> {
-    document: &'a Document,
+    pub document: &'a Document,
     selection: &'a Selection,
     pub theme: &'static Theme,
     pub painter: egui::Painter,
@@ -72,7 +74,9 @@ impl EditCanvas {
             .job()
             .vertices
             .iter()
-            .fold(Rect::NOTHING, |all, vertex| all.union(node_rect(vertex)));
+            .fold(Rect::NOTHING, |all, vertex| {
+                all.union(with_plate(document, vertex))
+            });
         let room = Rect::from_min_max(area.min + vec2(48.0, 56.0), area.max - vec2(48.0, 96.0));
         self.camera.take_input(ui, &mut background);
         self.camera.keep_fitted(room, bounds, false);
@@ -204,7 +208,7 @@ impl EditCanvas {
         }
         if let Some(problem) = problem {
             let words = [problem.message.as_str()];
-            let plate = ProblemPlate::of(&frame.painter, 200.0, &words);
+            let plate = ProblemPlate::of(&frame.painter, 200.0, &words, self.camera.zoom());
             let below = chip.center_bottom() + vec2(-plate.size().x / 2.0, 4.0);
             plate.ui(ui, &frame.painter, below);
         }
@@ -251,6 +255,7 @@ impl EditCanvas {
     /// What is wrong with each operator, beside its card and never over another one.
     fn problems_ui(&self, ui: &Ui, frame: &Frame<'_>, area: Rect) {
         let job = frame.document.job();
+        let zoom = self.camera.zoom();
         let cards = job.vertices.iter().map(node_rect);
         let mut taken: Vec<Rect> = cards.map(|card| self.camera.to_screen * card).collect();
         taken.push(control_rect(area).expand(4.0));
@@ -260,8 +265,19 @@ impl EditCanvas {
             if problems.is_empty() {
                 continue;
             }
-            let plate = ProblemPlate::of(&frame.painter, taken[index].width(), &problems);
-            let rect = free_plate(taken[index], plate.size(), &taken);
+            let made = |zoom: f32| {
+                let plate = ProblemPlate::of(&frame.painter, taken[index].width(), &problems, zoom);
+                let place = free_plate(taken[index], plate.size(), &taken);
+                (plate, place)
+            };
+            let (plate, (rect, is_free)) = made(zoom);
+            // Without room for the words, their number has to do.
+            let (plate, rect) = if is_free {
+                (plate, rect)
+            } else {
+                let (plate, (rect, _)) = made(0.0);
+                (plate, rect)
+            };
             plate.ui(ui, &frame.painter, rect.min);
             taken.push(rect);
         }
@@ -415,6 +431,15 @@ impl EditCanvas {
     }
 }
 
+/// An operator's card, with room for what is wrong with it.
+fn with_plate(document: &Document, vertex: &Vertex) -> Rect {
+    let mut rect = node_rect(vertex);
+    if document.problems_of(&vertex.uid).next().is_some() {
+        rect.max.y += PLATE_ROOM;
+    }
+    rect
+}
+
 /// The partitioning, on its edge.
 fn chip(frame: &Frame<'_>, center: Pos2, partitioning: Partitioning, rim: egui::Color32) -> Rect {
     let galley = frame.painter.layout_no_wrap(
@@ -436,59 +461,4 @@ fn chip(frame: &Frame<'_>, center: Pos2, partitioning: Partitioning, rim: egui::
         frame.theme.text_soft,
     );
     rect
-}
-
-/// The job's note, or what is wrong with the job as a whole, at the bottom of the canvas.
-fn note(frame: &Frame<'_>, area: Rect) {
-    let whole = frame
-        .document
-        .problems()
-        .iter()
-        .find(|problem| matches!(problem.site, Site::Job | Site::Script(_)));
-    let (text, color) = match whole {
-        Some(problem) => (problem.message.as_str(), frame.theme.error),
-        None => (frame.document.job().note.as_str(), frame.theme.text_soft),
-    };
-    if text.is_empty() {
-        return;
-    }
-    let width = 560.0_f32.min(area.width() - 2.0 * 168.0).max(160.0);
-    let galley = frame
-        .painter
-        .layout(text.to_owned(), regular(12.5), color, width);
-    let size = galley.size() + vec2(32.0, 20.0);
-    let center = pos2(area.center().x, area.bottom() - 16.0 - size.y / 2.0);
-    let rect = Rect::from_center_size(center, size);
-    framed(
-        &frame.painter,
-        rect,
-        10.0,
-        frame.theme.panel,
-        Stroke::new(1.0, frame.theme.line),
-    );
-    frame
-        .painter
-        .galley(rect.min + vec2(16.0, 10.0), galley, color);
-}
-
-fn empty_hint(frame: &Frame<'_>, area: Rect) {
-    let center = area.center();
-    let title = center - vec2(0.0, 14.0);
-    let align = egui::Align2::CENTER_CENTER;
-    frame.painter.text(
-        title,
-        align,
-        "An empty canvas",
-        semibold(14.5),
-        frame.theme.text,
-    );
-    let hint =
-        "Click or drag a source from the palette at the left, then a keyed sum, then a sink.";
-    frame.painter.text(
-        center + vec2(0.0, 10.0),
-        align,
-        hint,
-        regular(13.0),
-        frame.theme.dim,
-    );
 }

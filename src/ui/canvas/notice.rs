@@ -1,13 +1,14 @@
-//! A short word at the pointer about why nothing happened.
+//! Words on the edit canvas: why nothing happened, what the job is about, how to begin.
 
 use std::time::Duration;
 
-use egui::{Pos2, Rect, Role, Stroke, Ui, vec2};
+use egui::{Align2, Pos2, Rect, Role, Stroke, Ui, pos2, vec2};
 
+use crate::model::validate::Site;
 use crate::model::{JobGraph, Uid};
 
 use super::super::paint::framed;
-use super::super::theme::medium;
+use super::super::theme::{medium, regular, semibold};
 use super::edit::Frame;
 
 /// How long it stays.
@@ -65,6 +66,61 @@ pub fn refusal(job: &JobGraph, from: &Uid, to: &Uid) -> Option<&'static str> {
     } else {
         None
     }
+}
+
+/// The job's note, or what is wrong with the job as a whole, at the bottom of the canvas.
+pub fn note(frame: &Frame<'_>, area: Rect) {
+    let whole = frame
+        .document
+        .problems()
+        .iter()
+        .find(|problem| matches!(problem.site, Site::Job | Site::Script(_)));
+    let (text, color) = match whole {
+        Some(problem) => (problem.message.as_str(), frame.theme.error),
+        None => (frame.document.job().note.as_str(), frame.theme.text_soft),
+    };
+    if text.is_empty() {
+        return;
+    }
+    let width = 560.0_f32.min(area.width() - 2.0 * 168.0).max(160.0);
+    let galley = frame
+        .painter
+        .layout(text.to_owned(), regular(12.5), color, width);
+    let size = galley.size() + vec2(32.0, 20.0);
+    let center = pos2(area.center().x, area.bottom() - 16.0 - size.y / 2.0);
+    let rect = Rect::from_center_size(center, size);
+    framed(
+        &frame.painter,
+        rect,
+        10.0,
+        frame.theme.panel,
+        Stroke::new(1.0, frame.theme.line),
+    );
+    frame
+        .painter
+        .galley(rect.min + vec2(16.0, 10.0), galley, color);
+}
+
+pub fn empty_hint(frame: &Frame<'_>, area: Rect) {
+    let center = area.center();
+    let title = center - vec2(0.0, 14.0);
+    let align = Align2::CENTER_CENTER;
+    frame.painter.text(
+        title,
+        align,
+        "An empty canvas",
+        semibold(14.5),
+        frame.theme.text,
+    );
+    let hint =
+        "Click or drag a source from the palette at the left, then a keyed sum, then a sink.";
+    frame.painter.text(
+        center + vec2(0.0, 10.0),
+        align,
+        hint,
+        regular(13.0),
+        frame.theme.dim,
+    );
 }
 
 #[cfg(test)]

@@ -10,7 +10,9 @@ use super::super::figures::count;
 use super::super::paint::framed;
 use super::super::theme::{Theme, regular, semibold};
 
-const MIN_WIDTH: f32 = 150.0;
+const MIN_WIDTH: f32 = 110.0;
+/// Below this zoom, plates only count.
+const FULL_ZOOM: f32 = 0.75;
 /// Room beside the words: the sign at the left, and a margin.
 const MARGINS: Vec2 = vec2(38.0, 12.0);
 /// Between a card and its plate.
@@ -25,10 +27,10 @@ pub struct ProblemPlate<'a> {
 
 impl<'a> ProblemPlate<'a> {
     #[must_use]
-    pub fn of(painter: &Painter, width: f32, problems: &'a [&'a str]) -> Self {
+    pub fn of(painter: &Painter, width: f32, problems: &'a [&'a str], zoom: f32) -> Self {
         let width = width.max(MIN_WIDTH);
         let color = Color32::PLACEHOLDER;
-        let words = summary(problems);
+        let words = summary(problems, zoom);
         Self {
             problems,
             words: painter.layout(words, regular(12.0), color, width - MARGINS.x),
@@ -56,8 +58,10 @@ impl<'a> ProblemPlate<'a> {
     }
 }
 
-fn summary(problems: &[&str]) -> String {
+/// From afar there is only room for how many.
+fn summary(problems: &[&str], zoom: f32) -> String {
     match problems {
+        all if zoom < FULL_ZOOM => count(all.len() as u64, "problem"),
         [] => String::new(),
         [only] => (*only).to_owned(),
         [first, more @ ..] => {
@@ -67,14 +71,15 @@ fn summary(problems: &[&str]) -> String {
     }
 }
 
-/// Where a plate of `size` for `card` covers nothing in `taken`: below it or above, else below all the same.
+/// Where a plate of `size` for `card` covers nothing in `taken`: below it or above; else, below, and false.
 #[must_use]
-pub fn free_plate(card: Rect, size: Vec2, taken: &[Rect]) -> Rect {
+pub fn free_plate(card: Rect, size: Vec2, taken: &[Rect]) -> (Rect, bool) {
     let left = card.center().x - size.x / 2.0;
     let below = Rect::from_min_size(pos2(left, card.bottom() + GAP), size);
     let above = Rect::from_min_size(pos2(left, card.top() - GAP - size.y), size);
     let is_free = |rect: &Rect| !taken.iter().any(|other| other.intersects(*rect));
-    [below, above].into_iter().find(is_free).unwrap_or(below)
+    let free = [below, above].into_iter().find(is_free);
+    (free.unwrap_or(below), free.is_some())
 }
 
 fn describe(ui: &Ui, rect: Rect, place: usize, problem: &str) {
@@ -118,13 +123,16 @@ mod tests {
         let card = Rect::from_min_size(pos2(100.0, 200.0), vec2(176.0, 112.0));
         let other = card.translate(vec2(0.0, 130.0));
         let size = vec2(176.0, 40.0);
-        assert!(free_plate(card, size, &[card]).top() > card.bottom());
-        assert!(free_plate(card, size, &[card, other]).bottom() < card.top());
+        assert!(free_plate(card, size, &[card]).0.top() > card.bottom());
+        assert!(free_plate(card, size, &[card, other]).0.bottom() < card.top());
+        let third = card.translate(vec2(0.0, -130.0));
+        assert!(!free_plate(card, size, &[card, other, third]).1);
     }
 
     #[test]
     fn a_plate_says_one_problem_and_counts_the_others() {
-        assert_eq!(summary(&["a.", "b.", "c."]), "a.\n2 more problems.");
-        assert_eq!(summary(&["a."]), "a.");
+        assert_eq!(summary(&["a.", "b.", "c."], 1.0), "a.\n2 more problems.");
+        assert_eq!(summary(&["a."], 1.0), "a.");
+        assert_eq!(summary(&["a.", "b."], 0.5), "2 problems");
     }
 }

@@ -118,6 +118,8 @@ fn token<'a>(
 const PADDING: f32 = 9.0;
 /// The same where the channel is full.
 const TIGHT_PADDING: f32 = 5.0;
+/// The part of a token without a figure that is seen there.
+const OVERLAP: f32 = 0.4;
 
 /// The size of the figure on a token that is `height` points high on the screen. None: too small to read.
 fn label_size(height: f32) -> Option<f32> {
@@ -131,8 +133,9 @@ impl Sprite<'_> {
     pub fn tight(&self, scale: TubeScale) -> (f32, f32) {
         match &self.kind {
             SpriteKind::Token { label: Some(_), .. } => {
-                let bare = scale.token_height();
-                ((self.extent - PADDING + TIGHT_PADDING).max(bare), bare)
+                let height = scale.token_height();
+                let tight = (self.extent - PADDING + TIGHT_PADDING).max(height);
+                (tight, height * OVERLAP)
             }
             _ => (self.extent, self.extent),
         }

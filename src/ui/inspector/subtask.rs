@@ -149,12 +149,18 @@ fn outputs_ui(ui: &mut Ui, scene: Scene<'_>, id: SubtaskId, commands: &mut Vec<U
         let records = scene.channel(channel).records();
         let capacity = scene.job.config.channel_capacity;
         let is_full = scene.is_full(channel);
-        let detail = if is_full {
+        let detail = if !scene.is_up(id) {
+            status_of(scene, id).text
+        } else if is_full {
             format!("full · {records} of {capacity}")
         } else {
             format!("{records} of {capacity}")
         };
-        let color = if is_full { theme.warn } else { theme.ok };
+        let color = match scene.is_up(id) {
+            false => theme.line_strong,
+            true if is_full => theme.warn,
+            true => theme.ok,
+        };
         linked_row(
             ui,
             (&name, &detail),
