@@ -267,8 +267,8 @@ impl EditCanvas {
             }
             let made = |zoom: f32| {
                 let plate = ProblemPlate::of(&frame.painter, taken[index].width(), &problems, zoom);
-                let place = free_plate(taken[index], plate.size(), &taken);
-                (plate, place)
+                let found = free_plate(taken[index], plate.size(), &taken);
+                (plate, found)
             };
             let (plate, (rect, is_free)) = made(zoom);
             // Without room for the words, their number has to do.

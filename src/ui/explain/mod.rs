@@ -5,14 +5,14 @@
 
 mod status;
 
-use crate::engine::event::{JobStatus, SubtaskStatus};
+use crate::engine::event::JobStatus;
 use crate::model::{ChannelId, CheckpointId, Record, StreamElement};
 use crate::recording::view::{ChannelView, InFlight};
 
 use super::figures::{count, list, seconds, span, value};
 use super::scene::{Scene, element_name, first_record};
 
-pub use status::{Status, Tone, lost_state, status_of};
+pub use status::{Status, Tone, lost_state, not_up_text, status_of};
 
 /// Why the first record of a channel does not move on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -252,10 +252,9 @@ fn receiver_cannot_take(scene: Scene<'_>, channel: ChannelId) -> Option<String> 
 pub fn input_line(scene: Scene<'_>, channel: ChannelId) -> String {
     let view = scene.channel(channel);
     let records = view.records() as u64;
-    match scene.subtask(scene.plan.channel(channel).to).status {
-        SubtaskStatus::Failed | SubtaskStatus::Canceled => return "not running".to_owned(),
-        SubtaskStatus::Initializing => return "restoring".to_owned(),
-        _ => {}
+    let receiver = scene.plan.channel(channel).to;
+    if !scene.is_up(receiver) {
+        return not_up_text(scene, receiver).to_owned();
     }
     if view.blocked.is_some() {
         return format!("blocked · {} waiting", scene.waiting(channel));
@@ -278,6 +277,7 @@ pub fn input_line(scene: Scene<'_>, channel: ChannelId) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::event::SubtaskStatus;
     use crate::ui::fixture::{Moment, two_sources};
 
     fn channel(moment: &Moment, name: &str) -> ChannelId {

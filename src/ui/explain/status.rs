@@ -97,18 +97,39 @@ pub fn lost_state(scene: Scene<'_>, id: SubtaskId) -> Option<String> {
     let subtask = scene.subtask(id);
     match subtask.status {
         SubtaskStatus::Failed | SubtaskStatus::Canceled => Some("State lost".to_owned()),
-        // What was read back has not changed since.
-        SubtaskStatus::Initializing
-            if subtask.rows.values().any(|row| row.changed_us.is_some()) =>
-        {
-            Some(match scene.view.job {
-                JobStatus::Restoring { from: Some(id) } => {
-                    format!("Being restored from checkpoint {id}")
-                }
-                _ => "Starting afresh".to_owned(),
-            })
-        }
+        SubtaskStatus::Initializing if is_from_before(scene, id) => Some(match scene.view.job {
+            JobStatus::Restoring { from: Some(id) } => {
+                format!("Being restored from checkpoint {id}")
+            }
+            _ => "Starting afresh".to_owned(),
+        }),
         _ => None,
+    }
+}
+
+/// Whether what `id` shows while its state is read back is still that of before.
+fn is_from_before(scene: Scene<'_>, id: SubtaskId) -> bool {
+    let subtask = scene.subtask(id);
+    let JobStatus::Restoring { from } = scene.view.job else {
+        return false;
+    };
+    let checkpoint = from.and_then(|from| scene.view.checkpoints.get(&from));
+    let snapshot = checkpoint.and_then(|checkpoint| checkpoint.subtasks.get(&id));
+    let offset = snapshot.and_then(|snapshot| snapshot.offset);
+    match scene.plan.subtask(id).operator {
+        OperatorSpec::Source(_) => subtask.offset != offset.unwrap_or(0),
+        // What was read back has not changed since.
+        OperatorSpec::KeyedSum(_) => subtask.rows.values().any(|row| row.changed_us.is_some()),
+        OperatorSpec::Sink(_) => false,
+    }
+}
+
+/// What a subtask does that takes nothing and sends nothing.
+#[must_use]
+pub fn not_up_text(scene: Scene<'_>, id: SubtaskId) -> &'static str {
+    match scene.subtask(id).status {
+        SubtaskStatus::Initializing => "restoring",
+        _ => "not running",
     }
 }
 

@@ -7,7 +7,7 @@ use crate::model::{ChannelId, OperatorSpec, SubtaskId};
 
 use super::super::canvas::tone;
 use super::super::command::{Selection, UiCommand};
-use super::super::explain::{lost_state, status_of};
+use super::super::explain::{lost_state, not_up_text, status_of};
 use super::super::figures::value;
 use super::super::paint::dot;
 use super::super::scene::Scene;
@@ -150,7 +150,7 @@ fn outputs_ui(ui: &mut Ui, scene: Scene<'_>, id: SubtaskId, commands: &mut Vec<U
         let capacity = scene.job.config.channel_capacity;
         let is_full = scene.is_full(channel);
         let detail = if !scene.is_up(id) {
-            status_of(scene, id).text
+            not_up_text(scene, id).to_owned()
         } else if is_full {
             format!("full · {records} of {capacity}")
         } else {
