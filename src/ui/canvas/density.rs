@@ -11,7 +11,10 @@ use super::token::{LEGIBLE_TOKEN, TubeScale};
 
 /// Below this zoom a denser layout is tried.
 const MIN_FULL_ZOOM: f32 = 0.74;
-/// Room for a channel at a card, wider first.
+/// Below this zoom channels lie as near to each other as can be.
+const THREAD_ZOOM: f32 = 0.3;
+const THREAD_PITCH: f32 = 4.0;
+/// Room for a channel at a card, wider last.
 const PITCHES: [f32; 5] = [13.0, 16.0, 20.0, 25.0, 30.0];
 
 /// How much a card shows.
@@ -99,7 +102,14 @@ pub fn choose(job: &JobGraph, plan: &ExecutionGraph, area: Rect) -> (Density, f3
     legible.unwrap_or_else(|| {
         let found = Density::ALL.into_iter().find(fits);
         let density = found.unwrap_or(Density::Dense);
-        (density, density.least_pitch())
+        let is_tiny = fitted(density, density.least_pitch()).0 < THREAD_ZOOM;
+        // From afar channels are threads: nearer together, the cards can be larger.
+        let pitch = if is_tiny {
+            THREAD_PITCH
+        } else {
+            density.least_pitch()
+        };
+        (density, pitch)
     })
 }
 
@@ -136,6 +146,6 @@ mod tests {
     #[test]
     fn without_any_room_cards_are_as_small_as_can_be() {
         let chosen = chosen(16, vec2(600.0, 300.0));
-        assert_eq!(chosen, (Density::Dense, Density::Dense.least_pitch()));
+        assert_eq!(chosen, (Density::Dense, THREAD_PITCH));
     }
 }
