@@ -3,10 +3,10 @@
 //! A record may reach an operator over several paths, and a broadcast edge copies it; how often it *should* arrive
 //! follows from the graph. Counted are the records of this run: one started from a checkpoint begins after it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Recording, View};
-use crate::model::{OperatorSpec, Origin, Partitioning, Uid};
+use crate::model::{OperatorSpec, Origin, Partitioning, StreamElement, Uid};
 
 /// How often source records have had their effect, at one moment of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,6 +17,19 @@ pub struct Ledger {
     pub state: Option<Tally>,
     /// Out of the job through a sink. None: the job has no sink.
     pub output: Option<Tally>,
+    /// Where those are that do not count yet, in state (or, without a keyed sum, out of the job).
+    pub open: Open,
+}
+
+/// Where the records are that do not count (everywhere) yet: together a tally's `zero`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Open {
+    /// In a channel on their way there.
+    pub in_flight: u64,
+    /// Counted at some place, not yet at all of them.
+    pub partly: u64,
+    /// Nowhere in the job any more: rolled back or lost, until the source reads them again.
+    pub to_be_read: u64,
 }
 
 /// Records by how often they count; they sum up to the records emitted that can get there at all.
@@ -44,6 +57,8 @@ struct Effects<'a> {
     view: &'a View,
     /// Per source subtask and record, per vertex of interest.
     verdicts: Vec<Vec<Verdict>>,
+    /// Per source subtask and record: it counts at some vertex of interest.
+    touched: Vec<Vec<bool>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,14 +79,18 @@ impl Recording {
         let of_sources = sources.filter(|(plan, _)| plan.inputs.is_empty());
         let is_sum = |operator: &OperatorSpec| matches!(operator, OperatorSpec::KeyedSum(_));
         let is_sink = |operator: &OperatorSpec| matches!(operator, OperatorSpec::Sink(_));
+        let (state, output) = (self.tally(view, is_sum), self.tally(view, is_sink));
         Ledger {
             emitted: of_sources.map(|(_, view)| emitted(view)).sum(),
-            state: self.tally(view, is_sum),
-            output: self.tally(view, is_sink),
+            state: state.map(|(tally, _)| tally),
+            output: output.map(|(tally, _)| tally),
+            open: state
+                .or(output)
+                .map_or_else(Open::default, |(_, open)| open),
         }
     }
 
-    fn tally(&self, view: &View, wanted: impl Fn(&OperatorSpec) -> bool) -> Option<Tally> {
+    fn tally(&self, view: &View, wanted: impl Fn(&OperatorSpec) -> bool) -> Option<(Tally, Open)> {
         let vertices = self
             .job
             .vertices
@@ -82,10 +101,31 @@ impl Recording {
             return None;
         }
         let mut effects = Effects::new(self, view);
-        for uid in vertices {
+        for uid in &vertices {
             effects.judge(uid);
         }
-        Some(effects.tally())
+        let open = effects.open(&self.in_flight(view, &vertices));
+        Some((effects.tally(), open))
+    }
+
+    /// The records in channels that lead to one of `targets`.
+    fn in_flight(&self, view: &View, targets: &[&Uid]) -> BTreeSet<Origin> {
+        let mut upstream: BTreeSet<&Uid> = BTreeSet::new();
+        let mut next: Vec<&Uid> = targets.to_vec();
+        while let Some(uid) = next.pop() {
+            if upstream.insert(uid) {
+                next.extend(self.job.inputs_of(uid).map(|edge| &edge.from));
+            }
+        }
+        let channels = self.plan.channels.iter().zip(&view.channels);
+        let leading =
+            channels.filter(|(channel, _)| upstream.contains(&self.plan.subtask(channel.to).uid));
+        let elements = leading.flat_map(|(_, view)| view.queue.iter().map(|item| &item.element));
+        let origin = |element: &StreamElement| match element {
+            StreamElement::Record(record) => Some(record.origin),
+            StreamElement::Event(_) => None,
+        };
+        elements.filter_map(origin).collect()
     }
 
     /// How many copies of one record of source `from` arrive at `to`, all its subtasks together.
@@ -124,6 +164,11 @@ impl<'a> Effects<'a> {
             recording,
             view,
             verdicts: view.subtasks.iter().map(blank).collect(),
+            touched: view
+                .subtasks
+                .iter()
+                .map(|view| vec![false; records(view)])
+                .collect(),
         }
     }
 
@@ -143,6 +188,11 @@ impl<'a> Effects<'a> {
             let count = index.and_then(|index| counts[origin.source.index()].get_mut(index));
             if let Some(count) = count {
                 *count += 1;
+            }
+        }
+        for (touched, counts) in self.touched.iter_mut().zip(&counts) {
+            for (touched, count) in touched.iter_mut().zip(counts) {
+                *touched |= *count > 0;
             }
         }
         for (plan, (verdicts, counts)) in self
@@ -188,6 +238,31 @@ impl<'a> Effects<'a> {
         lineages
             .flat_map(|lineage| self.recording.origins(lineage))
             .collect()
+    }
+
+    /// Tell apart the records that do not count yet.
+    fn open(&self, in_flight: &BTreeSet<Origin>) -> Open {
+        let mut open = Open::default();
+        let subtasks = self.recording.plan.subtasks.iter().zip(&self.view.subtasks);
+        for ((plan, view), (verdicts, touched)) in
+            subtasks.zip(self.verdicts.iter().zip(&self.touched))
+        {
+            for (offset, (verdict, touched)) in
+                (view.first_offset + 1..).zip(verdicts.iter().zip(touched))
+            {
+                let origin = Origin {
+                    source: plan.id,
+                    offset,
+                };
+                match verdict {
+                    Verdict::Zero if *touched => open.partly += 1,
+                    Verdict::Zero if in_flight.contains(&origin) => open.in_flight += 1,
+                    Verdict::Zero => open.to_be_read += 1,
+                    Verdict::Unreached | Verdict::Once | Verdict::More => {}
+                }
+            }
+        }
+        open
     }
 
     fn tally(&self) -> Tally {

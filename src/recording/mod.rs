@@ -13,7 +13,7 @@ use crate::engine::event::{EventKind, TraceEvent};
 use crate::engine::plan::ExecutionGraph;
 use crate::model::{JobGraph, Origin, Record, StreamElement, StreamEvent, SubtaskId};
 
-pub use ledger::{Ledger, Tally};
+pub use ledger::{Ledger, Open, Tally};
 pub use view::View;
 
 /// A view is kept after so many events, or after as many as it weighs (see [`View::weight`]): so all of them

@@ -57,6 +57,9 @@ fn free_uid(job: &JobGraph, base: &str) -> Uid {
     uid
 }
 
+/// Below an operator: for what is wrong with it, in words.
+const ROOM_BELOW: f32 = 120.0;
+
 /// Sources stand at the left, sinks at the right; below what is there.
 fn free_place(job: &JobGraph, kind: VertexKind) -> Position {
     let same_kind = |vertex: &&Vertex| match kind {
@@ -77,7 +80,7 @@ fn free_place(job: &JobGraph, kind: VertexKind) -> Position {
             .iter()
             .filter(|vertex| overlaps(vertex.position, position));
         match in_the_way.map(|vertex| vertex.position.y).reduce(f32::max) {
-            Some(y) => position.y = y + NODE_SIZE.y + 48.0,
+            Some(y) => position.y = y + NODE_SIZE.y + ROOM_BELOW,
             None => break,
         }
     }
@@ -98,7 +101,7 @@ fn default_x(job: &JobGraph, kind: VertexKind) -> f32 {
 }
 
 fn overlaps(a: Position, b: Position) -> bool {
-    (a.x - b.x).abs() < NODE_SIZE.x + 16.0 && (a.y - b.y).abs() < NODE_SIZE.y + 16.0
+    (a.x - b.x).abs() < NODE_SIZE.x + 16.0 && (a.y - b.y).abs() < NODE_SIZE.y + ROOM_BELOW
 }
 
 /// Connect two operators, if they are not yet. Into a keyed operator records go by key.

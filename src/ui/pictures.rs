@@ -7,7 +7,7 @@ use egui::{CentralPanel, Frame, Vec2, vec2};
 use egui_kittest::Harness;
 
 use crate::model::BackendKind;
-use crate::recording::{Ledger, Tally};
+use crate::recording::{Ledger, Open, Tally};
 
 use super::app::{bar_panel, inspector_panel, timeline_panel};
 use super::canvas::run::{RunCanvas, RunCanvasView};
@@ -108,6 +108,10 @@ impl Picture {
             emitted: 17,
             state: Some(tally),
             output: Some(tally),
+            open: Open {
+                in_flight: 10,
+                ..Open::default()
+            },
         };
         let inspector = RunInspector {
             scene,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::engine::event::SubtaskStatus;
 use crate::engine::plan::{ExecutionGraph, SubtaskPlan};
 use crate::model::{
     ChannelId, CheckpointId, JobGraph, Key, KeyExpr, OperatorSpec, Record, StreamElement,
@@ -49,14 +50,23 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// `a → sum 1/2`
+    /// `a → sum 1/2`: a lone subtask needs no number.
     #[must_use]
     pub fn channel_title(&self, id: ChannelId) -> String {
         let channel = self.plan.channel(id);
-        format!(
-            "{} → {}",
-            self.short_name(channel.from),
-            self.plan.subtask_name(channel.to)
+        let name = |id: SubtaskId| match self.plan.subtask(id).parallelism {
+            1 => self.short_name(id),
+            parallelism => format!("{}/{parallelism}", self.short_name(id)),
+        };
+        format!("{} → {}", name(channel.from), name(channel.to))
+    }
+
+    /// Whether subtask `id` works, or will when its state is read back.
+    #[must_use]
+    pub fn is_up(&self, id: SubtaskId) -> bool {
+        !matches!(
+            self.subtask(id).status,
+            SubtaskStatus::Failed | SubtaskStatus::Canceled | SubtaskStatus::Initializing
         )
     }
 

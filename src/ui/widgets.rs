@@ -202,6 +202,16 @@ pub struct PlateRow<'a> {
 
 impl PlateRow<'_> {
     pub fn ui(self, ui: &mut Ui, lead: impl FnOnce(&Painter, egui::Pos2)) -> Response {
+        self.ui_beside(ui, 0.0, lead)
+    }
+
+    /// The same beside a lead of `width`, which gets the room it needs.
+    pub fn ui_beside(
+        self,
+        ui: &mut Ui,
+        width: f32,
+        lead: impl FnOnce(&Painter, egui::Pos2),
+    ) -> Response {
         let theme = Theme::of(ui.ctx());
         let sense = if self.is_clickable {
             Sense::click()
@@ -228,8 +238,10 @@ impl PlateRow<'_> {
             Color32::TRANSPARENT,
             plate_line(theme),
         );
-        lead(ui.painter(), pos2(rect.left() + 17.0, rect.center().y));
-        let inner = Rect::from_min_max(rect.min + vec2(36.0, 0.0), rect.max - vec2(12.0, 0.0));
+        let middle = (8.0 + width / 2.0).max(17.0);
+        lead(ui.painter(), pos2(rect.left() + middle, rect.center().y));
+        let start = (middle + width / 2.0 + 8.0).max(36.0);
+        let inner = Rect::from_min_max(rect.min + vec2(start, 0.0), rect.max - vec2(12.0, 0.0));
         let used = text_in(
             ui.painter(),
             inner,

@@ -4,7 +4,7 @@
 use egui::{Pos2, Rangef, Rect, Response, Scene, Ui, emath::TSTransform};
 
 pub const ZOOM_RANGE: Rangef = Rangef {
-    min: 0.15,
+    min: 0.02,
     max: 2.5,
 };
 /// Fitting enlarges a small job at most this much.
@@ -37,6 +37,11 @@ impl Camera {
     pub fn request_fit(&mut self) {
         self.is_automatic = true;
         self.fitted = None;
+    }
+
+    /// Stay here, whatever is added or moved.
+    pub fn hold(&mut self) {
+        self.is_automatic = false;
     }
 
     /// Show everything from the next frame on, unless a person has chosen another view.
@@ -118,6 +123,15 @@ mod tests {
     fn fitting_shows_all_of_the_world() {
         let screen = Rect::from_min_size(pos2(0.0, 100.0), vec2(1100.0, 500.0));
         let world = Rect::from_min_size(pos2(-300.0, 40.0), vec2(2000.0, 700.0));
+        let mut camera = Camera::default();
+        camera.keep_fitted(screen, world, true);
+        assert!(screen.expand(1.0).contains_rect(camera.to_screen * world));
+    }
+
+    #[test]
+    fn fitting_shows_very_large_worlds_too() {
+        let screen = Rect::from_min_size(Pos2::ZERO, vec2(1000.0, 400.0));
+        let world = Rect::from_min_size(Pos2::ZERO, vec2(26_000.0, 2_000.0));
         let mut camera = Camera::default();
         camera.keep_fitted(screen, world, true);
         assert!(screen.expand(1.0).contains_rect(camera.to_screen * world));

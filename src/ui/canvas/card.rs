@@ -7,13 +7,15 @@ use crate::engine::plan::SubtaskPlan;
 use crate::model::{OperatorSpec, SourceKind, SourceSpec, SubtaskId};
 use crate::recording::view::SubtaskView;
 
-use super::super::explain::{Status, Tone, status_of};
+use super::super::explain::{Status, Tone, lost_state, status_of};
 use super::super::figures::{rate, value};
 use super::super::paint::{TINT_ALPHA, dot, filled, framed, hatch, text_in};
 use super::super::theme::{Theme, medium, regular, semibold, space};
-use super::layout::Density;
+use super::density::Density;
 use super::pen::{Pen, font_size};
 
+/// A card lower than this on the screen is only a mark.
+const MIN_CARD: f32 = 12.0;
 /// How long a changed row stays tinted, in virtual time.
 const TINT_US: u64 = 400_000;
 
@@ -24,6 +26,8 @@ struct RowText {
     value: String,
     /// 0 ..= 1: how recently the figure changed.
     fresh: f32,
+    /// It shows what is lost.
+    is_gone: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,6 +47,10 @@ pub fn paint_card(
     highlight: Highlight,
 ) {
     let rect = pen.rect(world);
+    if rect.height() < MIN_CARD {
+        speck(pen, id, rect, highlight);
+        return;
+    }
     let radius = (space::RADIUS * pen.zoom()).min(space::RADIUS);
     let subtask = pen.scene.subtask(id);
     framed(
@@ -67,6 +75,21 @@ pub fn paint_card(
         Density::Full | Density::Snug => full(pen, id, rect, ink),
         Density::Compact | Density::Close | Density::Dense => short(pen, id, rect, ink, density),
     }
+}
+
+/// A card from afar: a mark in the colour of what happens to it.
+fn speck(pen: &Pen<'_>, id: SubtaskId, rect: Rect, highlight: Highlight) {
+    let status = status_of(pen.scene, id);
+    let color = match (highlight, status.tone) {
+        (Highlight::Target, _) | (_, Tone::Bad) => pen.theme.error,
+        (Highlight::Selected | Highlight::Hovered, _) => pen.theme.text,
+        (Highlight::None, tone_now) => match pen.scene.busy_with(id) {
+            Some(checkpoint) => pen.theme.checkpoint(checkpoint),
+            None if tone_now == Tone::Waiting => pen.theme.warn,
+            None => pen.theme.line_strong,
+        },
+    };
+    filled(pen.painter, rect.expand2(vec2(0.0, 0.5)), 1.0, color);
 }
 
 /// Text colours of a card: dimmed when the subtask does not run.
@@ -212,26 +235,31 @@ fn paint_row(pen: &Pen<'_>, slot: Rect, row: &RowText, ink: Ink) {
         filled(pen.painter, slot.expand2(vec2(6.0 * z, 0.0)), 4.0, tint);
     }
     let mut name = slot;
+    let text = if row.is_gone { ink.dim } else { ink.text };
     if let Some(color) = row.dot {
-        dot(
-            pen.painter,
-            pos2(slot.left() + 6.0 * z, slot.center().y),
-            5.0 * z,
-            color,
-        );
+        let color = if row.is_gone {
+            color.gamma_multiply(0.4)
+        } else {
+            color
+        };
+        let at = pos2(slot.left() + 6.0 * z, slot.center().y);
+        dot(pen.painter, at, 5.0 * z, color);
         name.min.x += 18.0 * z;
     }
     let is_figure = row.dot.is_some();
     if let Some(size) = font_size(if is_figure { 13.5 } else { 11.5 }, z) {
         let (font, color) = if is_figure {
-            (semibold(size), ink.text)
+            (semibold(size), text)
         } else {
             (regular(size), ink.dim)
         };
         let used = text_in(pen.painter, slot, Align::Max, &row.value, font, color);
         name.max.x = used.left() - 6.0;
+        if row.is_gone {
+            strike(pen, used.shrink2(vec2(-2.0, 0.0)));
+        }
     }
-    let color = if is_figure { ink.text } else { ink.dim };
+    let color = if is_figure { text } else { ink.dim };
     if let Some(size) = font_size(if is_figure { 12.5 } else { 11.5 }, z) {
         text_in(
             pen.painter,
@@ -244,6 +272,12 @@ fn paint_row(pen: &Pen<'_>, slot: Rect, row: &RowText, ink: Ink) {
     }
 }
 
+/// What is written in `rect` holds no longer.
+fn strike(pen: &Pen<'_>, rect: Rect) {
+    let stroke = Stroke::new(1.0, pen.theme.dim);
+    pen.painter.hline(rect.x_range(), rect.center().y, stroke);
+}
+
 /// All rows in one line, as far as they fit.
 fn paint_summary(pen: &Pen<'_>, slot: Rect, rows: &[RowText], ink: Ink) {
     let z = pen.zoom();
@@ -254,7 +288,8 @@ fn paint_summary(pen: &Pen<'_>, slot: Rect, rows: &[RowText], ink: Ink) {
     let mut x = slot.left();
     for row in rows.iter().filter(|row| row.dot.is_some()) {
         let label = format!("{} {}", row.name, row.value);
-        let galley = pen.painter.layout_no_wrap(label, font.clone(), ink.text);
+        let color = if row.is_gone { ink.dim } else { ink.text };
+        let galley = pen.painter.layout_no_wrap(label, font.clone(), color);
         if x + 11.0 * z + galley.size().x > slot.right() {
             pen.text(
                 pos2(x, slot.center().y),
@@ -272,6 +307,9 @@ fn paint_summary(pen: &Pen<'_>, slot: Rect, rows: &[RowText], ink: Ink) {
             row.dot.unwrap_or(pen.theme.neutral),
         );
         let at = pos2(x + 11.0 * z, slot.center().y - galley.size().y / 2.0);
+        if row.is_gone {
+            strike(pen, Rect::from_min_size(at, galley.size()));
+        }
         x = at.x + galley.size().x + 9.0 * z;
         pen.painter.galley(at, galley, ink.text);
     }
@@ -317,17 +355,19 @@ fn rows(pen: &Pen<'_>, id: SubtaskId) -> Vec<RowText> {
     match &pen.scene.plan.subtask(id).operator {
         OperatorSpec::Source(spec) => {
             let offset = plain(pen.theme, "offset", subtask.offset.to_string());
+            let is_gone = lost_state(pen.scene, id).is_some();
             vec![
-                offset,
+                RowText { is_gone, ..offset },
                 RowText {
                     dot: None,
                     name: source_line(spec),
                     value: rate(spec.rate_per_s),
                     fresh: 0.0,
+                    is_gone: false,
                 },
             ]
         }
-        OperatorSpec::KeyedSum(_) => sums(pen, subtask),
+        OperatorSpec::KeyedSum(_) => sums(pen, id),
         OperatorSpec::Sink(_) => {
             let collected = plain(pen.theme, "collected", subtask.collected.to_string());
             let latest = subtask.recent.back().map(|record| {
@@ -344,6 +384,7 @@ fn rows(pen: &Pen<'_>, id: SubtaskId) -> Vec<RowText> {
                     name: key,
                     value: value(record.value),
                     fresh: 0.0,
+                    is_gone: false,
                 }
             });
             std::iter::once(collected).chain(latest).collect()
@@ -357,15 +398,23 @@ fn plain(theme: &Theme, name: &str, value: String) -> RowText {
         name: name.to_owned(),
         value,
         fresh: 0.0,
+        is_gone: false,
     }
 }
 
-fn sums(pen: &Pen<'_>, subtask: &SubtaskView) -> Vec<RowText> {
+fn sums(pen: &Pen<'_>, id: SubtaskId) -> Vec<RowText> {
+    let subtask = pen.scene.subtask(id);
+    let is_gone = lost_state(pen.scene, id).is_some();
     let row = |(key, row): (&crate::model::Key, &crate::recording::view::Row)| RowText {
         dot: Some(pen.theme.key(pen.keys.index(key))),
         name: key.to_string(),
         value: value(row.value),
-        fresh: freshness(pen, row.changed_us),
+        fresh: if is_gone {
+            0.0
+        } else {
+            freshness(pen, row.changed_us)
+        },
+        is_gone,
     };
     subtask.rows.iter().map(row).collect()
 }

@@ -2,8 +2,8 @@
 
 use egui::{Align, Align2, Color32, Rect, Role, Sense, Stroke, Ui, WidgetInfo, pos2, vec2};
 
-use crate::engine::event::JobStatus;
-use crate::model::{SubtaskId, Vertex};
+use crate::engine::event::{AbortReason, JobStatus};
+use crate::model::{CheckpointId, SubtaskId, Vertex};
 use crate::recording::view::{CheckpointStatus, CheckpointView};
 
 use super::super::command::{Selection, UiCommand};
@@ -47,7 +47,13 @@ pub fn coordinator_ui(
     commands: &mut Vec<UiCommand>,
 ) -> Rect {
     let groups = groups(pen.scene);
+    // What cannot fit is folded into a count, and needs no room either.
     let ticks_width: f32 = groups.iter().map(|group| group.width(pen)).sum();
+    let ticks_width = if ticks_width > area.width() - 300.0 {
+        0.0
+    } else {
+        ticks_width
+    };
     let title_width = if size == HudSize::Low { 100.0 } else { 0.0 };
     let width = (150.0 + title_width + ticks_width)
         .max(430.0)
@@ -113,9 +119,26 @@ pub fn coordinator_ui(
     rect
 }
 
-/// The pending checkpoint, else the latest.
+/// The checkpoint that the headline is about: the one being restored; the pending one; else the one that a restore
+/// would take, unless a newer one was given up for a reason of its own.
 fn shown_checkpoint(scene: Scene<'_>) -> Option<&CheckpointView> {
-    scene.pending().or_else(|| scene.checkpoints().next_back())
+    let of = |id: CheckpointId| scene.view.checkpoints.get(&id).map(AsRef::as_ref);
+    match scene.view.job {
+        JobStatus::Restoring { from } => return from.and_then(of),
+        JobStatus::Restarting { .. } => return None,
+        JobStatus::Running | JobStatus::Finished | JobStatus::Canceled => {}
+    }
+    let newest = scene.checkpoints().next_back();
+    let is_news = |newest: &&CheckpointView| match newest.status {
+        CheckpointStatus::Aborted(reason) => reason != AbortReason::CoordinatorSuspend,
+        CheckpointStatus::Pending | CheckpointStatus::Completed => false,
+    };
+    let latest = scene.view.store.last().copied().and_then(of);
+    scene
+        .pending()
+        .or_else(|| newest.filter(is_news))
+        .or(latest)
+        .or(newest)
 }
 
 /// What the second line says.
@@ -128,7 +151,7 @@ pub fn headline(scene: Scene<'_>, shown: Option<&CheckpointView>) -> String {
         (JobStatus::Restoring { from: Some(id) }, _) => format!("restoring checkpoint {id}"),
         (JobStatus::Restoring { from: None }, _) => "starting afresh".to_owned(),
         (JobStatus::Finished, _) => "job finished".to_owned(),
-        (JobStatus::Canceled, _) => "job stopped".to_owned(),
+        (JobStatus::Canceled, _) => "job canceled".to_owned(),
         (JobStatus::Running, None) => "No checkpoint yet: press Checkpoint.".to_owned(),
         (JobStatus::Running, Some(checkpoint)) => status_text(scene, checkpoint),
     }
@@ -140,7 +163,17 @@ fn status_text(scene: Scene<'_>, checkpoint: &CheckpointView) -> String {
             format!("pending · {} queued", scene.view.queued_triggers)
         }
         CheckpointStatus::Pending => "pending".to_owned(),
-        CheckpointStatus::Completed => format!("completed · {}", bytes(checkpoint.size_bytes())),
+        CheckpointStatus::Completed => {
+            let is_turned_back = scene
+                .checkpoints()
+                .any(|other| other.id > checkpoint.id && other.retained);
+            let word = if is_turned_back {
+                "restored, now the latest"
+            } else {
+                "completed"
+            };
+            format!("{word} · {}", bytes(checkpoint.size_bytes()))
+        }
         CheckpointStatus::Aborted(reason) => format!("aborted · {}", reason.sentence()),
     }
 }
@@ -188,22 +221,26 @@ fn state_row(pen: &Pen<'_>, row: Rect, shown: Option<&CheckpointView>, groups: &
     );
     x = used.right() + 16.0;
     let Some(checkpoint) = shown else { return };
+    let width: f32 = groups.iter().map(|group| group.width(pen)).sum();
+    if x + width > row.right() + 12.0 {
+        let acknowledged = format!(
+            "{} of {} acknowledged",
+            checkpoint.acknowledged(),
+            checkpoint.subtasks.len()
+        );
+        let room = Rect::from_min_max(pos2(x, row.top()), row.max);
+        let font = medium(12.0);
+        text_in(
+            pen.painter,
+            room,
+            Align::Min,
+            &acknowledged,
+            font,
+            pen.theme.text,
+        );
+        return;
+    }
     for group in groups {
-        if x + group.width(pen) > row.right() + 12.0 {
-            let acknowledged = format!(
-                "{} of {}",
-                checkpoint.acknowledged(),
-                checkpoint.subtasks.len()
-            );
-            pen.text(
-                pos2(x, row.center().y),
-                Align2::LEFT_CENTER,
-                acknowledged,
-                regular(11.5),
-                pen.theme.dim,
-            );
-            return;
-        }
         group.paint(pen, pos2(x, row.center().y), checkpoint);
         x += group.width(pen);
     }
@@ -348,5 +385,32 @@ pub fn retained_text(scene: Scene<'_>) -> String {
     match retained {
         0 => "empty".to_owned(),
         n => format!("{n} retained"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::fixture::two_sources;
+
+    #[test]
+    fn the_badge_is_the_checkpoint_that_is_restored() {
+        let mut moment = two_sources();
+        let older = *moment.view.checkpoints.keys().next().unwrap();
+        moment.view.job = JobStatus::Restoring { from: Some(older) };
+        let shown = shown_checkpoint(moment.scene());
+        assert_eq!(shown.map(|checkpoint| checkpoint.id), Some(older));
+        assert_eq!(
+            headline(moment.scene(), shown),
+            format!("restoring checkpoint {older}")
+        );
+    }
+
+    #[test]
+    fn a_failed_job_shows_no_badge() {
+        let mut moment = two_sources();
+        let cause = "sum 1/2 crashed".to_owned();
+        moment.view.job = JobStatus::Restarting { cause };
+        assert!(shown_checkpoint(moment.scene()).is_none());
     }
 }

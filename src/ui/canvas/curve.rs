@@ -1,6 +1,6 @@
 //! A channel's course: a cubic Bézier from the sender's right edge to the receiver's left, measured along its length.
 
-use egui::{Pos2, Vec2, emath::TSTransform, vec2};
+use egui::{Pos2, Rect, Vec2, emath::TSTransform, vec2};
 
 const SAMPLES: usize = 32;
 
@@ -9,6 +9,7 @@ const SAMPLES: usize = 32;
 pub struct Curve {
     points: Vec<Pos2>,
     lengths: Vec<f32>,
+    bounds: Rect,
 }
 
 impl Curve {
@@ -42,7 +43,17 @@ impl Curve {
             }
             lengths.push(length);
         }
-        Self { points, lengths }
+        let bounds = Rect::from_points(&points);
+        Self {
+            points,
+            lengths,
+            bounds,
+        }
+    }
+
+    #[must_use]
+    pub fn bounds(&self) -> Rect {
+        self.bounds
     }
 
     #[must_use]

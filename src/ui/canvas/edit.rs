@@ -1,26 +1,32 @@
 //! The canvas while a job is built: one card per operator, edges between them, what is wrong marked where it is.
 
+use std::cell::Cell;
+
 use egui::{
     CursorIcon, Pos2, Rect, Response, Role, Sense, Shape, Stroke, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
 
 use crate::model::validate::Site;
-use crate::model::{Partitioning, Position, Uid};
+use crate::model::{Partitioning, Position, Uid, Vertex};
 
 use super::super::command::{Selection, UiCommand};
 use super::super::document::Document;
 use super::super::paint::framed;
-use super::super::theme::{Theme, regular, semibold};
+use super::super::theme::{Theme, regular};
 use super::camera::Camera;
 use super::curve::Curve;
 use super::layout::NODE_SIZE;
-use super::node::{NodeLook, in_port, node_rect, out_port, paint_node, paint_problems};
-use super::zoom_control::zoom_ui;
+use super::node::{NodeLook, in_port, node_rect, out_port, paint_node};
+use super::notice::{Notice, empty_hint, note, refusal};
+use super::problems::{ProblemPlate, free_plate};
+use super::zoom_control::{control_rect, zoom_ui};
 
 /// Positions snap to this, so that things line up.
 const GRID: f32 = 8.0;
 const GRID_DOT: f32 = 32.0;
 const EDGE_WIDTH: f32 = 12.0;
+/// Below a card, for what is wrong with it.
+const PLATE_ROOM: f32 = 84.0;
 
 /// What the edit canvas keeps between frames.
 #[derive(Default)]
@@ -29,6 +35,9 @@ pub struct EditCanvas {
     drag: Option<Drag>,
     /// Where the canvas lies on the screen.
     pub area: Option<Rect>,
+    /// Something was dropped from the palette: the view must stay where the person aimed.
+    dropped: Cell<bool>,
+    notice: Option<Notice>,
 }
 
 enum Drag {
@@ -39,11 +48,11 @@ enum Drag {
 }
 
 /// One frame of the edit canvas.
-struct Frame<'a> {
-    document: &'a Document,
+pub struct Frame<'a> {
+    pub document: &'a Document,
     selection: &'a Selection,
-    theme: &'static Theme,
-    painter: egui::Painter,
+    pub theme: &'static Theme,
+    pub painter: egui::Painter,
 }
 
 impl EditCanvas {
@@ -56,13 +65,18 @@ impl EditCanvas {
     ) {
         let area = ui.available_rect_before_wrap();
         self.area = Some(area);
+        if self.dropped.take() {
+            self.camera.hold();
+        }
         let mut background = ui.allocate_rect(area, Sense::click_and_drag());
         background.widget_info(|| WidgetInfo::labeled(Role::Canvas, true, "Job being edited"));
         let bounds = document
             .job()
             .vertices
             .iter()
-            .fold(Rect::NOTHING, |all, vertex| all.union(node_rect(vertex)));
+            .fold(Rect::NOTHING, |all, vertex| {
+                all.union(with_plate(document, vertex))
+            });
         let room = Rect::from_min_max(area.min + vec2(48.0, 56.0), area.max - vec2(48.0, 96.0));
         self.camera.take_input(ui, &mut background);
         self.camera.keep_fitted(room, bounds, false);
@@ -81,7 +95,9 @@ impl EditCanvas {
         for index in 0..document.job().vertices.len() {
             self.node_ui(ui, &frame, index, commands);
         }
+        self.problems_ui(ui, &frame, area);
         self.pulled_edge(ui, &frame, commands);
+        self.notice = self.notice.take().filter(|notice| notice.ui(ui, &frame));
         note(&frame, area);
         zoom_ui(ui, area, self.camera.zoom(), commands);
         if document.job().vertices.is_empty() {
@@ -191,14 +207,10 @@ impl EditCanvas {
             commands.push(UiCommand::Select(Selection::Edge(index)));
         }
         if let Some(problem) = problem {
-            let below = chip.center_bottom() + vec2(0.0, 4.0);
-            paint_problems(
-                ui,
-                &frame.painter,
-                below,
-                200.0,
-                &[problem.message.as_str()],
-            );
+            let words = [problem.message.as_str()];
+            let plate = ProblemPlate::of(&frame.painter, 200.0, &words, self.camera.zoom());
+            let below = chip.center_bottom() + vec2(-plate.size().x / 2.0, 4.0);
+            plate.ui(ui, &frame.painter, below);
         }
     }
 
@@ -213,15 +225,10 @@ impl EditCanvas {
         );
         let label = format!("{} ({})", vertex.name, vertex.operator.kind_name());
         response.widget_info(|| WidgetInfo::labeled(Role::Button, true, &label));
-        let problems: Vec<&str> = frame
-            .document
-            .problems_of(&vertex.uid)
-            .map(|problem| problem.message.as_str())
-            .collect();
         let look = NodeLook {
             is_selected: *frame.selection == Selection::Vertex(vertex.uid.clone()),
             is_hovered: response.hovered() || response.has_focus(),
-            is_wrong: !problems.is_empty(),
+            is_wrong: frame.document.problems_of(&vertex.uid).next().is_some(),
         };
         paint_node(
             &frame.painter,
@@ -243,13 +250,37 @@ impl EditCanvas {
                 self.camera.to_screen * out_port(vertex),
             );
         }
-        paint_problems(
-            ui,
-            &frame.painter,
-            rect.center_bottom() + vec2(0.0, 8.0),
-            rect.width().max(200.0),
-            &problems,
-        );
+    }
+
+    /// What is wrong with each operator, beside its card and never over another one.
+    fn problems_ui(&self, ui: &Ui, frame: &Frame<'_>, area: Rect) {
+        let job = frame.document.job();
+        let zoom = self.camera.zoom();
+        let cards = job.vertices.iter().map(node_rect);
+        let mut taken: Vec<Rect> = cards.map(|card| self.camera.to_screen * card).collect();
+        taken.push(control_rect(area).expand(4.0));
+        for (index, vertex) in job.vertices.iter().enumerate() {
+            let problems = frame.document.problems_of(&vertex.uid);
+            let problems: Vec<&str> = problems.map(|problem| problem.message.as_str()).collect();
+            if problems.is_empty() {
+                continue;
+            }
+            let made = |zoom: f32| {
+                let plate = ProblemPlate::of(&frame.painter, taken[index].width(), &problems, zoom);
+                let found = free_plate(taken[index], plate.size(), &taken);
+                (plate, found)
+            };
+            let (plate, (rect, is_free)) = made(zoom);
+            // Without room for the words, their number has to do.
+            let (plate, rect) = if is_free {
+                (plate, rect)
+            } else {
+                let (plate, (rect, _)) = made(0.0);
+                (plate, rect)
+            };
+            plate.ui(ui, &frame.painter, rect.min);
+            taken.push(rect);
+        }
     }
 
     fn drag_node(
@@ -368,11 +399,19 @@ impl EditCanvas {
             );
         }
         if ui.input(|input| !input.pointer.primary_down()) {
-            if let Some(target) = target {
-                commands.push(UiCommand::Connect {
-                    from: from.clone(),
-                    to: target.uid.clone(),
-                });
+            let dropped_on = match target {
+                Some(target) => Some(target),
+                // A click on the circle pulls nothing.
+                None => Some(vertex).filter(|own| node_rect(own).shrink(12.0).contains(world)),
+            };
+            if let Some(target) = dropped_on {
+                match refusal(job, from, &target.uid) {
+                    Some(words) => self.notice = Some(Notice::new(ui, words, pointer)),
+                    None => commands.push(UiCommand::Connect {
+                        from: from.clone(),
+                        to: target.uid.clone(),
+                    }),
+                }
             }
             self.drag = None;
         }
@@ -382,6 +421,7 @@ impl EditCanvas {
     #[must_use]
     pub fn drop_position(&self, screen: Pos2) -> Option<Position> {
         self.area.filter(|area| area.contains(screen))?;
+        self.dropped.set(true);
         let corner = self.camera.world_from_screen(screen) - NODE_SIZE / 2.0;
         let snap = |x: f32| (x / GRID).round() * GRID;
         Some(Position {
@@ -389,6 +429,15 @@ impl EditCanvas {
             y: snap(corner.y),
         })
     }
+}
+
+/// An operator's card, with room for what is wrong with it.
+fn with_plate(document: &Document, vertex: &Vertex) -> Rect {
+    let mut rect = node_rect(vertex);
+    if document.problems_of(&vertex.uid).next().is_some() {
+        rect.max.y += PLATE_ROOM;
+    }
+    rect
 }
 
 /// The partitioning, on its edge.
@@ -412,59 +461,4 @@ fn chip(frame: &Frame<'_>, center: Pos2, partitioning: Partitioning, rim: egui::
         frame.theme.text_soft,
     );
     rect
-}
-
-/// The job's note, or what is wrong with the job as a whole, at the bottom of the canvas.
-fn note(frame: &Frame<'_>, area: Rect) {
-    let whole = frame
-        .document
-        .problems()
-        .iter()
-        .find(|problem| matches!(problem.site, Site::Job | Site::Script(_)));
-    let (text, color) = match whole {
-        Some(problem) => (problem.message.as_str(), frame.theme.error),
-        None => (frame.document.job().note.as_str(), frame.theme.text_soft),
-    };
-    if text.is_empty() {
-        return;
-    }
-    let width = 560.0_f32.min(area.width() - 2.0 * 168.0).max(160.0);
-    let galley = frame
-        .painter
-        .layout(text.to_owned(), regular(12.5), color, width);
-    let size = galley.size() + vec2(32.0, 20.0);
-    let center = pos2(area.center().x, area.bottom() - 16.0 - size.y / 2.0);
-    let rect = Rect::from_center_size(center, size);
-    framed(
-        &frame.painter,
-        rect,
-        10.0,
-        frame.theme.panel,
-        Stroke::new(1.0, frame.theme.line),
-    );
-    frame
-        .painter
-        .galley(rect.min + vec2(16.0, 10.0), galley, color);
-}
-
-fn empty_hint(frame: &Frame<'_>, area: Rect) {
-    let center = area.center();
-    let title = center - vec2(0.0, 14.0);
-    let align = egui::Align2::CENTER_CENTER;
-    frame.painter.text(
-        title,
-        align,
-        "An empty canvas",
-        semibold(14.5),
-        frame.theme.text,
-    );
-    let hint =
-        "Click or drag a source from the palette at the left, then a keyed sum, then a sink.";
-    frame.painter.text(
-        center + vec2(0.0, 10.0),
-        align,
-        hint,
-        regular(13.0),
-        frame.theme.dim,
-    );
 }

@@ -10,61 +10,17 @@ use crate::model::{JobGraph, OperatorSpec, Position};
 
 use super::super::scene::expected_keys;
 use super::curve::Curve;
+use super::density::Density;
 
 /// An operator's card while editing.
 pub const NODE_SIZE: Vec2 = vec2(176.0, 112.0);
-
-/// How much a card shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Density {
-    /// Name, rows of state, status line; where the person put it.
-    Full,
-    /// The same, nearer to each other.
-    Snug,
-    /// Name, one figure, status.
-    Compact,
-    /// The same, nearer to each other.
-    Close,
-    /// Name and one figure in a line.
-    Dense,
-}
-
-impl Density {
-    pub const ALL: [Self; 5] = [
-        Self::Full,
-        Self::Snug,
-        Self::Compact,
-        Self::Close,
-        Self::Dense,
-    ];
-
-    /// How much of the distances between operators is kept, across and down.
-    fn spread(self) -> Vec2 {
-        match self {
-            Self::Full => vec2(1.0, 1.0),
-            Self::Snug => vec2(0.86, 0.72),
-            Self::Compact => vec2(0.8, 0.6),
-            Self::Close => vec2(0.5, 0.6),
-            Self::Dense => vec2(0.5, 0.5),
-        }
-    }
-
-    /// The least length of a channel.
-    fn min_reach(self) -> f32 {
-        match self {
-            Self::Full => FULL_REACH,
-            Self::Snug => 190.0,
-            Self::Compact => 200.0,
-            Self::Close => 128.0,
-            Self::Dense => 116.0,
-        }
-    }
-}
 
 /// Everything that a layout depends on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LayoutRequest {
     pub density: Density,
+    /// The room that each channel gets at a card, at least.
+    pub pitch: f32,
     pub vertices: Vec<VertexBox>,
     /// By channel: sender's and receiver's index.
     pub channels: Vec<(usize, usize)>,
@@ -80,7 +36,7 @@ pub struct VertexBox {
 
 impl LayoutRequest {
     #[must_use]
-    pub fn of(job: &JobGraph, plan: &ExecutionGraph, density: Density) -> Self {
+    pub fn of(job: &JobGraph, plan: &ExecutionGraph, density: Density, pitch: f32) -> Self {
         let vertices = job.vertices.iter().map(|vertex| VertexBox {
             position: vertex.position,
             subtasks: vertex.parallelism as usize,
@@ -92,6 +48,7 @@ impl LayoutRequest {
             .map(|channel| (channel.from.index(), channel.to.index()));
         Self {
             density,
+            pitch,
             vertices: vertices.collect(),
             channels: channels.collect(),
         }
@@ -124,11 +81,29 @@ const TUBE_WIDTH: f32 = 28.0;
 const MIN_TUBE_WIDTH: f32 = 7.0;
 const PORT_PITCH: f32 = 54.0;
 /// Long enough to see every record of a channel that holds Flink's usual ten.
-const FULL_REACH: f32 = 250.0;
+pub const FULL_REACH: f32 = 250.0;
 const ROW_HEIGHT: f32 = 24.0;
 
 #[must_use]
 pub fn layout(request: &LayoutRequest) -> Layout {
+    let (cards, tube_width, bounds) = placed(request);
+    Layout {
+        density: request.density,
+        curves: curves(request, &cards),
+        cards,
+        tube_width,
+        bounds,
+    }
+}
+
+/// What a layout would take up, and how wide its channels would be.
+#[must_use]
+pub fn measure(request: &LayoutRequest) -> (Rect, f32) {
+    let (_, tube_width, bounds) = placed(request);
+    (bounds, tube_width)
+}
+
+fn placed(request: &LayoutRequest) -> (Vec<Rect>, f32, Rect) {
     let owners: Vec<usize> = request
         .vertices
         .iter()
@@ -144,17 +119,10 @@ pub fn layout(request: &LayoutRequest) -> Layout {
     let lefts = column_lefts(request, &owners);
     let cards = stacked(request, &owners, &sizes, &lefts);
     let tube_width = tube_width(&cards, &ports);
-    let curves = curves(request, &cards);
     let bounds = cards
         .iter()
         .fold(Rect::NOTHING, |bounds, card| bounds.union(*card));
-    Layout {
-        density: request.density,
-        cards,
-        curves,
-        tube_width,
-        bounds,
-    }
+    (cards, tube_width, bounds)
 }
 
 /// By subtask: inputs and outputs.
@@ -168,14 +136,14 @@ fn port_counts(request: &LayoutRequest, subtasks: usize) -> Vec<(usize, usize)> 
 }
 
 fn card_size(request: &LayoutRequest, vertex: usize, (inputs, outputs): (usize, usize)) -> Vec2 {
-    let ports = inputs.max(outputs) as f32;
+    let ports = request.pitch * inputs.max(outputs) as f32;
     match request.density {
         Density::Full | Density::Snug => {
             let rows = request.vertices[vertex].rows as f32;
-            vec2(188.0, (56.0 + rows * ROW_HEIGHT).max(16.0 + 20.0 * ports))
+            vec2(188.0, (56.0 + rows * ROW_HEIGHT).max(16.0 + ports))
         }
-        Density::Compact | Density::Close => vec2(172.0, (64.0_f32).max(12.0 + 13.0 * ports)),
-        Density::Dense => vec2(160.0, (36.0_f32).max(8.0 + 9.0 * ports)),
+        Density::Compact | Density::Close => vec2(172.0, (64.0_f32).max(12.0 + ports)),
+        Density::Dense => vec2(160.0, (36.0_f32).max(8.0 + ports)),
     }
 }
 
@@ -401,7 +369,13 @@ mod tests {
     use crate::ui::samples;
 
     fn layout_of(job: &JobGraph, density: Density) -> Layout {
-        layout(&LayoutRequest::of(job, &ExecutionGraph::of(job), density))
+        let pitch = density.least_pitch();
+        layout(&LayoutRequest::of(
+            job,
+            &ExecutionGraph::of(job),
+            density,
+            pitch,
+        ))
     }
 
     fn wide_job(parallelism: u32) -> JobGraph {

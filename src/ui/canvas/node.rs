@@ -1,8 +1,6 @@
 //! An operator's card while editing: name, what it does, how many subtasks; the reasons why it cannot run below it.
 
-use egui::{
-    Align, Align2, Color32, Painter, Pos2, Rect, Role, Shape, Stroke, Ui, Vec2, pos2, vec2,
-};
+use egui::{Align, Painter, Pos2, Rect, Shape, Stroke, Vec2, pos2, vec2};
 
 use crate::model::{KeyExpr, OperatorSpec, Vertex};
 
@@ -143,74 +141,6 @@ fn subtasks_line(vertex: &Vertex) -> String {
         (_, 1) => "1 subtask".to_owned(),
         (_, n) => format!("{n} subtasks"),
     }
-}
-
-/// The reasons, in words, on a plate whose top centre is `at`.
-pub fn paint_problems(ui: &Ui, painter: &Painter, at: Pos2, width: f32, problems: &[&str]) {
-    let theme = Theme::of(ui.ctx());
-    let mut top = at.y;
-    for (place, problem) in problems.iter().enumerate() {
-        let galley = painter.layout(
-            (*problem).to_owned(),
-            regular(12.0),
-            theme.error,
-            width - 38.0,
-        );
-        let size = vec2(galley.size().x + 38.0, galley.size().y + 12.0);
-        let rect = Rect::from_min_size(pos2(at.x - size.x / 2.0, top), size);
-        framed(
-            painter,
-            rect,
-            6.0,
-            theme.inset,
-            Stroke::new(1.0, theme.error),
-        );
-        warning_sign(
-            painter,
-            pos2(rect.left() + 16.0, rect.top() + 14.0),
-            theme.error,
-            theme.inset,
-        );
-        painter.galley(
-            pos2(rect.left() + 28.0, rect.top() + 6.0),
-            galley,
-            theme.error,
-        );
-        describe(ui, rect, place, problem);
-        top = rect.bottom() + 4.0;
-    }
-}
-
-fn describe(ui: &Ui, rect: Rect, place: usize, problem: &str) {
-    let id = ui.scope_id().with((
-        "problem",
-        problem,
-        place,
-        rect.min.x as i32,
-        rect.min.y as i32,
-    ));
-    ui.ctx().accesskit_node_builder(id, |node| {
-        node.set_role(Role::Alert);
-        node.set_label(format!("Problem: {problem}"));
-        node.set_bounds(egui::accesskit::Rect {
-            x0: rect.min.x.into(),
-            y0: rect.min.y.into(),
-            x1: rect.max.x.into(),
-            y1: rect.max.y.into(),
-        });
-    });
-}
-
-fn warning_sign(painter: &Painter, center: Pos2, color: Color32, ink: Color32) {
-    let points = [vec2(0.0, -6.5), vec2(7.0, 5.5), vec2(-7.0, 5.5)].map(|offset| center + offset);
-    painter.add(Shape::convex_polygon(points.to_vec(), color, Stroke::NONE));
-    painter.text(
-        center + vec2(0.0, 1.5),
-        Align2::CENTER_CENTER,
-        "!",
-        semibold(11.0),
-        ink,
-    );
 }
 
 /// A small picture of an operator kind, for the palette.

@@ -45,6 +45,33 @@ pub fn distances(length: f32, elements: &[(f32, f32)]) -> Vec<f32> {
         .collect()
 }
 
+/// What each element of a full channel takes along it, head first, and whether it keeps its figure.
+///
+/// `elements` are extents with a figure and without. Figures go from the tail on; if even then there is too little
+/// room, those without overlap, and the first few keep theirs within half of the channel.
+#[must_use]
+pub fn squeezed(length: f32, elements: &[(f32, f32)]) -> Vec<(f32, bool)> {
+    let mut bare: f32 = elements.iter().map(|(_, bare)| bare).sum();
+    let mut labelled = 0.0;
+    let mut kept = 0;
+    for (with, without) in elements {
+        let overlapping = labelled + with + (bare - without).min(length / 2.0);
+        if overlapping > length {
+            break;
+        }
+        labelled += with;
+        bare -= without;
+        kept += 1;
+    }
+    let share = ((length - labelled) / bare.max(f32::MIN_POSITIVE)).min(1.0);
+    let extent = |(place, (with, without)): (usize, &(f32, f32))| {
+        let is_labelled = place < kept;
+        let extent = if is_labelled { *with } else { without * share };
+        (extent, is_labelled)
+    };
+    elements.iter().enumerate().map(extent).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,6 +89,28 @@ mod tests {
     fn a_travelling_element_is_where_the_clock_says() {
         let places = distances(300.0, &[(0.5, 22.0), (0.25, 22.0)]);
         assert_eq!(places, [150.0, 225.0]);
+    }
+
+    #[test]
+    fn in_a_full_channel_the_next_few_keep_their_figures() {
+        let elements = [(40.0, 20.0); 10];
+        let squeezed = squeezed(300.0, &elements);
+        let kept = squeezed
+            .iter()
+            .filter(|(_, is_labelled)| *is_labelled)
+            .count();
+        assert_eq!(kept, 5);
+        assert!(squeezed[..kept].iter().all(|(_, is_labelled)| *is_labelled));
+        let total: f32 = squeezed.iter().map(|(extent, _)| extent).sum();
+        assert!(total <= 300.01, "{total}");
+    }
+
+    #[test]
+    fn what_cannot_fit_overlaps_behind_those_with_figures() {
+        let squeezed = squeezed(100.0, &[(30.0, 20.0); 20]);
+        assert_eq!(squeezed[0], (30.0, true));
+        let total: f32 = squeezed.iter().map(|(extent, _)| extent).sum();
+        assert!((total - 100.0).abs() < 0.01, "{total}");
     }
 
     proptest! {

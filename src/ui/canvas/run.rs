@@ -13,21 +13,23 @@ use super::super::paint::framed;
 use super::super::scene::{KeyColors, Scene};
 use super::super::theme::{Theme, medium};
 use super::callout::callout;
-use super::camera::{Camera, fit_zoom};
+use super::camera::Camera;
 use super::card::{Highlight, paint_card};
 use super::coordinator::{HudSize, coordinator_ui};
-use super::layout::{Density, Layout, LayoutCache, LayoutRequest, layout};
+use super::density::{self, Density};
+use super::layout::{Layout, LayoutCache, LayoutRequest};
 use super::motion::Motion;
 use super::pen::Pen;
 use super::shelf::shelf_ui;
 use super::token::TubeScale;
-use super::tube::{PlacedBarrier, paint_elements, paint_gate, paint_tube};
+use super::tube::{PlacedBarrier, paint_elements, paint_gate, paint_thread, paint_tube};
 use super::zoom_control::zoom_ui;
 
-/// Below this zoom a denser layout is tried.
-const MIN_FULL_ZOOM: f32 = 0.74;
 /// The canvas height below which the cards above and below the graph become low.
 const LOW_CANVAS: f32 = 560.0;
+
+/// Channels thinner than this on the screen are threads, without what moves in them.
+const MIN_TUBE: f32 = 2.5;
 
 /// What the run canvas keeps between frames.
 #[derive(Default)]
@@ -38,8 +40,8 @@ pub struct RunCanvas {
     pub keys: KeyColors,
     /// Where the canvas lies on the screen.
     pub area: Option<Rect>,
-    /// The density chosen for a size of the canvas.
-    density: Option<(egui::Vec2, Density)>,
+    /// The density and the room for each channel, chosen for a size of the canvas.
+    density: Option<(egui::Vec2, (Density, f32))>,
 }
 
 /// How the canvas is to be shown.
@@ -66,8 +68,8 @@ impl RunCanvas {
             HudSize::Tall
         };
         let graph_area = graph_area(area, hud);
-        let density = self.density(view.scene, graph_area);
-        let request = LayoutRequest::of(view.scene.job, view.scene.plan, density);
+        let (density, pitch) = self.density(view.scene, graph_area);
+        let request = LayoutRequest::of(view.scene.job, view.scene.plan, density, pitch);
         let layout = self.cache.get(request);
         self.camera.take_input(ui, &mut background);
         self.camera.keep_fitted(graph_area, layout.bounds, true);
@@ -95,28 +97,20 @@ impl RunCanvas {
         );
         callout(&pen, layout, above);
         coordinator_ui(ui, &pen, area, hud, commands);
-        shelf_ui(ui, &pen, area, hud, commands);
+        shelf_ui(ui, &pen, area, hud, view.selection, commands);
         zoom_ui(ui, area, self.camera.zoom(), commands);
         if view.is_armed {
             armed_hint(&pen, area, hud);
         }
     }
 
-    /// The fullest cards at which the graph fits at a legible size.
-    fn density(&mut self, scene: Scene<'_>, area: Rect) -> Density {
+    fn density(&mut self, scene: Scene<'_>, area: Rect) -> (Density, f32) {
         match self.density {
-            Some((size, density)) if size == area.size() => density,
+            Some((size, chosen)) if size == area.size() => chosen,
             _ => {
-                let fits = |density: &Density| {
-                    let layout = layout(&LayoutRequest::of(scene.job, scene.plan, *density));
-                    fit_zoom(area, layout.bounds) >= MIN_FULL_ZOOM
-                };
-                let density = Density::ALL
-                    .into_iter()
-                    .find(fits)
-                    .unwrap_or(Density::Dense);
-                self.density = Some((area.size(), density));
-                density
+                let chosen = density::choose(scene.job, scene.plan, area);
+                self.density = Some((area.size(), chosen));
+                chosen
             }
         }
     }
@@ -146,7 +140,24 @@ fn graph_ui(
     if hovered.is_some() && !view.is_armed {
         ui.ctx().set_cursor_icon(CursorIcon::PointingHand);
     }
+    let visible = pen.to_screen.inverse() * pen.painter.clip_rect();
+    let margin = scale.width;
+    let is_visible = |id: &ChannelId| {
+        let bounds = layout.curves[id.index()].bounds();
+        bounds.expand(margin).intersects(visible)
+    };
     let channels = pen.scene.plan.channels.iter().map(|channel| channel.id);
+    let channels = channels.filter(is_visible);
+    if pen.scaled(scale.width) < MIN_TUBE {
+        for id in channels {
+            let is_selected = *view.selection == Selection::Channel(id);
+            paint_thread(pen, &layout.curves[id.index()], id, is_selected);
+        }
+        for subtask in &pen.scene.plan.subtasks {
+            subtask_widget(ui, pen, layout, subtask.id, view, commands);
+        }
+        return hovered;
+    }
     for id in channels.clone() {
         let is_selected = *view.selection == Selection::Channel(id);
         paint_tube(
@@ -181,11 +192,9 @@ fn graph_ui(
 fn channel_at(pen: &Pen<'_>, layout: &Layout, at: Pos2) -> Option<ChannelId> {
     let world = pen.to_screen.inverse() * at;
     let reach = layout.tube_width / 2.0 + 3.0;
-    let distances = layout
-        .curves
-        .iter()
-        .map(|curve| curve.distance_to(world))
-        .enumerate();
+    let curves = layout.curves.iter().enumerate();
+    let near = curves.filter(|(_, curve)| curve.bounds().expand(reach).contains(world));
+    let distances = near.map(|(index, curve)| (index, curve.distance_to(world)));
     let nearest = distances.min_by(|a, b| a.1.total_cmp(&b.1))?;
     (nearest.1 <= reach).then(|| pen.scene.plan.channels[nearest.0].id)
 }
@@ -251,6 +260,9 @@ fn subtask_widget(
     commands: &mut Vec<UiCommand>,
 ) {
     let world = layout.cards[id.index()];
+    if !pen.painter.clip_rect().intersects(pen.rect(world)) {
+        return;
+    }
     let response = ui.interact(
         pen.rect(world),
         ui.scope_id().with(("subtask", id)),

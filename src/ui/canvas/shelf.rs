@@ -21,6 +21,7 @@ pub fn shelf_ui(
     pen: &Pen<'_>,
     area: Rect,
     size: HudSize,
+    selection: &Selection,
     commands: &mut Vec<UiCommand>,
 ) -> Rect {
     // Room for the zoom control at the left stays free on both sides.
@@ -62,6 +63,16 @@ pub fn shelf_ui(
             pos2(left + CHIP_WIDTH / 2.0, rect.center().y),
             vec2(CHIP_WIDTH, if size == HudSize::Tall { 42.0 } else { 34.0 }),
         );
+        if *selection == Selection::Checkpoint(checkpoint.id) {
+            let stroke = Stroke::new(2.0, pen.theme.text);
+            framed(
+                pen.painter,
+                chip.expand(3.0),
+                8.0,
+                Color32::TRANSPARENT,
+                stroke,
+            );
+        }
         chip_ui(ui, pen, chip, checkpoint, commands);
     }
     rect

@@ -15,6 +15,8 @@ use super::pen::Pen;
 const POLE: f32 = 6.0;
 const FLAG: f32 = 20.0;
 const TOKEN_FONT: f32 = 11.0;
+/// A token so high on the screen holds a figure of the smallest size.
+pub const LEGIBLE_TOKEN: f32 = 12.5;
 
 /// Sizes of everything in a tube of `width` world points.
 #[derive(Clone, Copy)]
@@ -25,7 +27,7 @@ pub struct TubeScale {
 impl TubeScale {
     #[must_use]
     pub fn token_height(self) -> f32 {
-        (self.width - 6.0).max(self.width * 0.7)
+        (self.width - 6.0).max(self.width * 0.82)
     }
 
     /// 1 for a full tube, less for thin ones.
@@ -101,7 +103,7 @@ fn token<'a>(
     });
     let text_width = label
         .as_ref()
-        .map_or(0.0, |galley| galley.size().x / pen.zoom() + 9.0);
+        .map_or(0.0, |galley| galley.size().x / pen.zoom() + PADDING);
     Sprite {
         extent: height.max(text_width),
         kind: SpriteKind::Token {
@@ -112,13 +114,41 @@ fn token<'a>(
     }
 }
 
+/// Beside a token's figure, left and right together.
+const PADDING: f32 = 9.0;
+/// The same where the channel is full.
+const TIGHT_PADDING: f32 = 5.0;
+/// The part of a token without a figure that is seen there.
+const OVERLAP: f32 = 0.4;
+
 /// The size of the figure on a token that is `height` points high on the screen. None: too small to read.
 fn label_size(height: f32) -> Option<f32> {
     let size = (height * 0.5 * 2.0).round() / 2.0;
-    (height >= 14.5).then(|| size.max(TOKEN_FONT))
+    (height >= LEGIBLE_TOKEN).then(|| size.max(TOKEN_FONT))
 }
 
 impl Sprite<'_> {
+    /// The extents that it can shrink to: with its figure, and without.
+    #[must_use]
+    pub fn tight(&self, scale: TubeScale) -> (f32, f32) {
+        match &self.kind {
+            SpriteKind::Token { label: Some(_), .. } => {
+                let height = scale.token_height();
+                let tight = (self.extent - PADDING + TIGHT_PADDING).max(height);
+                (tight, height * OVERLAP)
+            }
+            _ => (self.extent, self.extent),
+        }
+    }
+
+    /// Take `extent`, and paint no figure unless `is_labelled`.
+    pub fn shrink(&mut self, extent: f32, is_labelled: bool) {
+        self.extent = extent;
+        if let (false, SpriteKind::Token { label, .. }) = (is_labelled, &mut self.kind) {
+            *label = None;
+        }
+    }
+
     /// Paint with the centre of its extent at `at` (world).
     pub fn paint(&self, pen: &Pen<'_>, scale: TubeScale, at: Pos2) {
         let center = pen.pos(at);
@@ -128,7 +158,9 @@ impl Sprite<'_> {
                 color,
                 label,
             } => {
-                let size = vec2(pen.scaled(self.extent), pen.scaled(scale.token_height()));
+                // Where tokens are pushed together they overlap, but keep their shape.
+                let width = self.extent.max(scale.token_height());
+                let size = vec2(pen.scaled(width), pen.scaled(scale.token_height()));
                 let shape = token_shape(pen.scene.source_index(record), center, size, *color);
                 pen.painter.add(shape);
                 if let Some(galley) = label {

@@ -9,7 +9,7 @@ use super::super::paint::filled;
 use super::curve::Curve;
 use super::motion::{Motion, identity};
 use super::pen::Pen;
-use super::queue::{distances, progress};
+use super::queue::{distances, progress, squeezed};
 use super::token::{Sprite, TubeScale, barrier_sprite, sprite};
 
 /// How long a gate takes to shut, in virtual time: a paused run stands still.
@@ -48,6 +48,21 @@ pub fn paint_tube(
     pen.painter
         .add(Shape::line(points, Stroke::new(width, pen.theme.tube)));
     paint_fill(pen, curve, scale, view);
+}
+
+/// A channel from afar: a line, in the colour of the barrier that shuts it.
+pub fn paint_thread(pen: &Pen<'_>, curve: &Curve, channel: ChannelId, is_selected: bool) {
+    let view = pen.scene.channel(channel);
+    let color = match view.blocked {
+        _ if is_selected => pen.theme.text,
+        Some((checkpoint, _)) => pen.theme.checkpoint(checkpoint),
+        None if pen.scene.is_full(channel) => pen.theme.tube_full,
+        None => pen.theme.tube_line,
+    };
+    let points = vec![curve.along(0.0), curve.before_end(0.0)];
+    let points = points.into_iter().map(|point| pen.pos(point)).collect();
+    pen.painter
+        .add(Shape::line(points, Stroke::new(1.0, color)));
 }
 
 /// The share of the channel's capacity that is taken, as a lighter stretch before the gate; hatched when full.
@@ -108,6 +123,7 @@ pub fn paint_elements(
         let sprite = sprite(pen, scale, channel, &item.element);
         sprites.push((progress(item, pen.scene.clock_us), sprite));
     }
+    shrink_to_fit(&mut sprites, scale, length);
     let elements = sprites
         .iter()
         .map(|(progress, sprite)| (*progress, sprite.extent));
@@ -131,6 +147,21 @@ pub fn paint_elements(
         }
     }
     barriers
+}
+
+/// In a channel too full for them, tokens become as small as their figures allow; from the tail on they lose these.
+fn shrink_to_fit(sprites: &mut [(f32, Sprite<'_>)], scale: TubeScale, length: f32) {
+    let total: f32 = sprites.iter().map(|(_, sprite)| sprite.extent).sum();
+    if total <= length {
+        return;
+    }
+    let tight: Vec<(f32, f32)> = sprites
+        .iter()
+        .map(|(_, sprite)| sprite.tight(scale))
+        .collect();
+    for ((_, sprite), (extent, is_labelled)) in sprites.iter_mut().zip(squeezed(length, &tight)) {
+        sprite.shrink(extent, is_labelled);
+    }
 }
 
 /// Let the queue follow at the pace at which the receiver takes elements.

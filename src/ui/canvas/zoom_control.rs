@@ -8,12 +8,16 @@ use super::super::theme::{Theme, medium, space};
 
 pub const SIZE: egui::Vec2 = vec2(136.0, 34.0);
 
+/// Where the control lies on a canvas.
+#[must_use]
+pub fn control_rect(area: Rect) -> Rect {
+    let corner = pos2(area.left() + 16.0, area.bottom() - 16.0 - SIZE.y);
+    Rect::from_min_size(corner, SIZE)
+}
+
 pub fn zoom_ui(ui: &Ui, area: Rect, zoom: f32, commands: &mut Vec<UiCommand>) {
     let theme = Theme::of(ui.ctx());
-    let rect = Rect::from_min_size(
-        pos2(area.left() + 16.0, area.bottom() - 16.0 - SIZE.y),
-        SIZE,
-    );
+    let rect = control_rect(area);
     framed(
         ui.painter(),
         rect,

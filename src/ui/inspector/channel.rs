@@ -9,11 +9,11 @@ use super::super::canvas::token_shape;
 use super::super::command::{Selection, UiCommand};
 use super::super::explain::{input_line, why_not_moving};
 use super::super::figures::{count, seconds, short_value, span};
-use super::super::paint::{dot, filled};
+use super::super::paint::filled;
 use super::super::scene::{Scene, element_name};
 use super::super::theme::{Theme, semibold, size};
 use super::super::widgets::{PlateRow, section, sentence, small_print, title};
-use super::{RunInspector, ledger_ui};
+use super::{RunInspector, ledger_ui, linked_row};
 
 /// At most this many elements are listed.
 const MAX_LISTED: usize = 12;
@@ -118,9 +118,9 @@ fn element_row(ui: &mut Ui, inspector: &RunInspector<'_>, id: ChannelId, item: &
                 .map(|key| format!("{key} · "))
                 .unwrap_or_default();
             let detail = format!("{key}{}{}", scene.origin_name(record), arrival);
-            plate(&name, &detail).ui(ui, |painter, at| {
-                token_mark(painter, theme, inspector, id, record, at);
-            });
+            let mark = token_mark(ui.painter(), theme, inspector, id, record);
+            let width = mark.width();
+            plate(&name, &detail).ui_beside(ui, width, |painter, at| mark.paint(painter, at));
         }
         StreamElement::Event(StreamEvent::Barrier(barrier)) => {
             let detail = format!("triggered {}{arrival}", seconds(barrier.triggered_us));
@@ -158,29 +158,42 @@ fn barrier_mark(painter: &Painter, at: Pos2, color: egui::Color32) {
     );
 }
 
+/// A record as on the canvas, as wide as its figure needs.
+struct TokenMark {
+    source: usize,
+    color: egui::Color32,
+    ink: egui::Color32,
+    figure: std::sync::Arc<egui::Galley>,
+}
+
+impl TokenMark {
+    fn width(&self) -> f32 {
+        (self.figure.size().x + 8.0).max(19.0)
+    }
+
+    fn paint(&self, painter: &Painter, at: Pos2) {
+        let size = vec2(self.width(), 19.0);
+        painter.add(token_shape(self.source, at, size, self.color));
+        let corner = at - self.figure.size() / 2.0;
+        painter.galley(corner, self.figure.clone(), self.ink);
+    }
+}
+
 fn token_mark(
     painter: &Painter,
     theme: &Theme,
     inspector: &RunInspector<'_>,
     id: ChannelId,
     record: &Record,
-    at: Pos2,
-) {
+) -> TokenMark {
     let key = inspector.scene.key_of(id, record);
-    let color = key.map_or(theme.neutral, |key| theme.key(inspector.keys.index(&key)));
-    let galley = painter.layout_no_wrap(
-        short_value(record.value),
-        semibold(size::SMALLEST),
-        theme.ink,
-    );
-    let width = (galley.size().x + 8.0).max(19.0);
-    painter.add(token_shape(
-        inspector.scene.source_index(record),
-        at,
-        vec2(width, 19.0),
-        color,
-    ));
-    painter.galley(at - galley.size() / 2.0, galley, theme.ink);
+    let figure = short_value(record.value);
+    TokenMark {
+        source: inspector.scene.source_index(record),
+        color: key.map_or(theme.neutral, |key| theme.key(inspector.keys.index(&key))),
+        ink: theme.ink,
+        figure: painter.layout_no_wrap(figure, semibold(size::SMALLEST), theme.ink),
+    }
 }
 
 /// All inputs of `subtask`, one line each.
@@ -195,20 +208,15 @@ pub fn inputs_ui(ui: &mut Ui, scene: Scene<'_>, subtask: SubtaskId, commands: &m
         let detail = input_line(scene, channel);
         let color = match scene.channel(channel).blocked {
             Some((checkpoint, _)) => theme.checkpoint(checkpoint),
-            None if scene.channel(channel).ended => theme.line_strong,
+            None if scene.channel(channel).ended || !scene.is_up(subtask) => theme.line_strong,
             None => theme.ok,
         };
-        let row = PlateRow {
-            name: &name,
-            detail: &detail,
-            height: 28.0,
-            is_clickable: true,
-        };
-        if row
-            .ui(ui, |painter, at| dot(painter, at, 5.0, color))
-            .clicked()
-        {
-            commands.push(UiCommand::Select(Selection::Channel(channel)));
-        }
+        linked_row(
+            ui,
+            (&name, &detail),
+            color,
+            Selection::Channel(channel),
+            commands,
+        );
     }
 }

@@ -2,18 +2,17 @@
 
 use egui::{Rect, Ui, vec2};
 
-use crate::model::{Command, SubtaskId};
+use crate::engine::event::JobStatus;
+use crate::model::{CheckpointId, Command, SubtaskId};
 use crate::recording::view::{CheckpointStatus, CheckpointView, SnapshotView};
 use crate::run::RunAction;
 
 use super::super::command::{Selection, UiCommand};
 use super::super::figures::{bytes, seconds, span, value};
-use super::super::paint::{checkpoint_square, dot};
+use super::super::paint::checkpoint_square;
 use super::super::theme::{Theme, semibold, size};
-use super::super::widgets::{
-    ActionButton, Emphasis, PlateRow, figure, section, sentence, small_print,
-};
-use super::{RunInspector, ledger_ui};
+use super::super::widgets::{ActionButton, Emphasis, figure, section, sentence, small_print};
+use super::{RunInspector, ledger_ui, linked_row};
 
 pub fn checkpoint_ui(
     ui: &mut Ui,
@@ -55,18 +54,7 @@ pub fn checkpoint_ui(
     ui.add_space(6.0);
     figures_ui(ui, inspector, checkpoint);
     if checkpoint.retained {
-        ui.add_space(6.0);
-        let restore = ActionButton {
-            text: "Restore this checkpoint",
-            emphasis: Emphasis::Main,
-            ..Default::default()
-        };
-        if restore.ui(ui).clicked() {
-            let command = Command::Restore {
-                checkpoint: Some(checkpoint.id),
-            };
-            commands.push(UiCommand::Act(RunAction::Command(command)));
-        }
+        restore_ui(ui, inspector, checkpoint.id, commands);
     }
     section(ui, "Subtasks");
     for (id, snapshot) in &checkpoint.subtasks {
@@ -77,6 +65,34 @@ pub fn checkpoint_ui(
         small_print(ui, &format!("{name} had finished before."));
     }
     ledger_ui(ui, inspector);
+}
+
+fn restore_ui(
+    ui: &mut Ui,
+    inspector: &RunInspector<'_>,
+    id: CheckpointId,
+    commands: &mut Vec<UiCommand>,
+) {
+    ui.add_space(6.0);
+    let status = &inspector.scene.view.job;
+    let restore = ActionButton {
+        text: "Restore this checkpoint",
+        emphasis: Emphasis::Main,
+        is_disabled: status.is_terminal(),
+        ..Default::default()
+    };
+    if restore.ui(ui).clicked() {
+        let command = Command::Restore {
+            checkpoint: Some(id),
+        };
+        commands.push(UiCommand::Act(RunAction::Command(command)));
+    }
+    let reason = match status {
+        JobStatus::Finished => "The job has finished: there is nothing left to restore.",
+        JobStatus::Canceled => "The job was canceled: it cannot be restored any more.",
+        _ => return,
+    };
+    small_print(ui, reason);
 }
 
 fn pending_text(inspector: &RunInspector<'_>, checkpoint: &CheckpointView) -> String {
@@ -127,18 +143,13 @@ fn snapshot_ui(
     let theme = Theme::of(ui.ctx());
     let name = inspector.scene.plan.subtask_name(id);
     let (detail, color) = stage(inspector.scene.clock_us, snapshot, theme);
-    let row = PlateRow {
-        name: &name,
-        detail: &detail,
-        height: 28.0,
-        is_clickable: true,
-    };
-    if row
-        .ui(ui, |painter, at| dot(painter, at, 5.0, color))
-        .clicked()
-    {
-        commands.push(UiCommand::Select(Selection::Subtask(id)));
-    }
+    linked_row(
+        ui,
+        (&name, &detail),
+        color,
+        Selection::Subtask(id),
+        commands,
+    );
     let mut captured: Vec<(String, String)> = Vec::new();
     if let Some(offset) = snapshot.offset {
         captured.push(("offset".to_owned(), offset.to_string()));

@@ -4,6 +4,7 @@ mod channel;
 mod checkpoint;
 mod edge;
 mod job;
+mod ledger;
 mod overview;
 mod subtask;
 mod vertex;
@@ -14,9 +15,9 @@ use crate::recording::Ledger;
 
 use super::command::{Selection, UiCommand};
 use super::document::Document;
+use super::paint::dot;
 use super::scene::{KeyColors, Scene};
-use super::theme::Theme;
-use super::widgets::{section, sentence};
+use super::widgets::PlateRow;
 
 /// What the panel shows while a job runs.
 pub struct RunInspector<'a> {
@@ -73,63 +74,25 @@ fn scrolled(ui: &mut Ui, content: impl FnOnce(&mut Ui)) {
     });
 }
 
-/// The account of all source records: the same at the end of every run view.
-fn ledger_ui(ui: &mut Ui, inspector: &RunInspector<'_>) {
-    let theme = Theme::of(ui.ctx());
-    section(ui, "Ledger");
-    egui::Frame::new()
-        .fill(theme.card)
-        .stroke(super::widgets::plate_line(theme))
-        .corner_radius(6)
-        .inner_margin(egui::Margin::symmetric(14, 12))
-        .show(ui, |ui| {
-            ui.set_width(ui.available_width());
-            ui.spacing_mut().item_spacing.y = 6.0;
-            let is_running = inspector.scene.view.job == crate::engine::event::JobStatus::Running;
-            sentence(ui, &account(inspector.ledger, is_running), theme.text);
-            let (color, verdict) = verdict(theme, inspector.ledger);
-            ui.horizontal_top(|ui| {
-                let (slot, _) =
-                    ui.allocate_exact_size(egui::vec2(10.0, 18.0), egui::Sense::hover());
-                super::paint::dot(ui.painter(), slot.center(), 5.0, color);
-                let words = egui::RichText::new(verdict)
-                    .font(super::theme::semibold(12.5))
-                    .color(color);
-                ui.add(egui::Label::new(words).wrap());
-            });
-        });
-}
-
-/// Where all emitted records are.
-fn account(ledger: &Ledger, is_running: bool) -> String {
-    let emitted = ledger.emitted;
-    let done = if ledger.state.is_some() {
-        "counted once"
-    } else {
-        "out once"
+/// A row that leads to `target`: a dot, a name, what there is to say.
+fn linked_row(
+    ui: &mut Ui,
+    (name, detail): (&str, &str),
+    color: egui::Color32,
+    target: Selection,
+    commands: &mut Vec<UiCommand>,
+) {
+    let row = PlateRow {
+        name,
+        detail,
+        height: 28.0,
+        is_clickable: true,
     };
-    let open = if is_running { "in flight" } else { "not yet" };
-    match ledger.state.or(ledger.output) {
-        Some(tally) => format!(
-            "{emitted} emitted · {} {done} · {} {open}",
-            tally.once, tally.zero
-        ),
-        None => format!("{emitted} emitted"),
+    let response = row.ui(ui, |painter, at| dot(painter, at, 5.0, color));
+    if response.clicked() {
+        commands.push(UiCommand::Select(target));
     }
 }
 
-fn verdict(theme: &Theme, ledger: &Ledger) -> (egui::Color32, String) {
-    let more = |tally: Option<crate::recording::Tally>| tally.map_or(0, |tally| tally.more);
-    match (more(ledger.state), more(ledger.output)) {
-        (0, 0) => (theme.ok, "exactly once so far".to_owned()),
-        (0, n) => {
-            let words = format!(
-                "state exactly once · {n} out of the sink more than once, as a plain sink does"
-            );
-            (theme.warn, words)
-        }
-        (n, _) => (theme.error, format!("{n} counted more than once")),
-    }
-}
-
+use ledger::ledger_ui;
 pub use vertex::empty_csv;

@@ -57,7 +57,7 @@ fn heading(status: &JobStatus, is_playing: bool) -> &'static str {
         JobStatus::Restarting { .. } => "The job has failed",
         JobStatus::Restoring { .. } => "The job is being restored",
         JobStatus::Finished => "The job has finished",
-        JobStatus::Canceled => "The job was stopped",
+        JobStatus::Canceled => "The job was canceled",
     }
 }
 
@@ -83,18 +83,14 @@ fn job_ui(ui: &mut Ui, inspector: &RunInspector<'_>, commands: &mut Vec<UiComman
             sentence(
                 ui,
                 &format!(
-                    "{}. All subtasks are cancelled; what was in flight is gone.",
+                    "{}. All subtasks are canceled; what was in flight is gone.",
                     cause.trim_end_matches('.')
                 ),
                 theme.error,
             );
-            let latest = scene
-                .checkpoints()
-                .rev()
-                .find(|checkpoint| checkpoint.retained);
-            let words = latest.map_or_else(
+            let words = scene.view.store.last().map_or_else(
                 || "Restore: afresh, from the beginning".to_owned(),
-                |checkpoint| format!("Restore checkpoint {}", checkpoint.id),
+                |latest| format!("Restore checkpoint {latest}"),
             );
             let button = ActionButton {
                 text: &words,

@@ -7,7 +7,7 @@ use crate::model::{ChannelId, OperatorSpec, SubtaskId};
 
 use super::super::canvas::tone;
 use super::super::command::{Selection, UiCommand};
-use super::super::explain::status_of;
+use super::super::explain::{lost_state, not_up_text, status_of};
 use super::super::figures::value;
 use super::super::paint::dot;
 use super::super::scene::Scene;
@@ -16,7 +16,7 @@ use super::super::widgets::{
     ActionButton, Emphasis, PlateRow, figure, section, small_print, title,
 };
 use super::channel::{inputs_ui, why_ui};
-use super::{RunInspector, ledger_ui};
+use super::{RunInspector, ledger_ui, linked_row};
 
 pub fn subtask_ui(
     ui: &mut Ui,
@@ -82,7 +82,7 @@ fn state_ui(ui: &mut Ui, inspector: &RunInspector<'_>, id: SubtaskId) {
             figure(ui, "Emitted in all", &subtask.emitted.to_string());
         }
         OperatorSpec::KeyedSum(_) => {
-            rows_ui(ui, inspector, id);
+            ui.scope(|ui| rows_ui(ui, inspector, id));
             let groups = &plan.key_groups;
             figure(
                 ui,
@@ -116,8 +116,14 @@ fn state_ui(ui: &mut Ui, inspector: &RunInspector<'_>, id: SubtaskId) {
 fn rows_ui(ui: &mut Ui, inspector: &RunInspector<'_>, id: SubtaskId) {
     let theme = Theme::of(ui.ctx());
     let rows = &inspector.scene.subtask(id).rows;
-    if rows.is_empty() {
-        small_print(ui, "No key yet.");
+    let gone = lost_state(inspector.scene, id);
+    match &gone {
+        Some(words) => small_print(ui, &format!("{words}. Before that:")),
+        None if rows.is_empty() => small_print(ui, "No key yet."),
+        None => {}
+    }
+    if gone.is_some() {
+        ui.set_opacity(0.5);
     }
     for (key, row) in rows {
         let (name, detail) = (key.to_string(), value(row.value));
@@ -143,23 +149,24 @@ fn outputs_ui(ui: &mut Ui, scene: Scene<'_>, id: SubtaskId, commands: &mut Vec<U
         let records = scene.channel(channel).records();
         let capacity = scene.job.config.channel_capacity;
         let is_full = scene.is_full(channel);
-        let detail = if is_full {
+        let detail = if !scene.is_up(id) {
+            not_up_text(scene, id).to_owned()
+        } else if is_full {
             format!("full · {records} of {capacity}")
         } else {
             format!("{records} of {capacity}")
         };
-        let color = if is_full { theme.warn } else { theme.ok };
-        let row = PlateRow {
-            name: &name,
-            detail: &detail,
-            height: 28.0,
-            is_clickable: true,
+        let color = match scene.is_up(id) {
+            false => theme.line_strong,
+            true if is_full => theme.warn,
+            true => theme.ok,
         };
-        if row
-            .ui(ui, |painter, at| dot(painter, at, 5.0, color))
-            .clicked()
-        {
-            commands.push(UiCommand::Select(Selection::Channel(channel)));
-        }
+        linked_row(
+            ui,
+            (&name, &detail),
+            color,
+            Selection::Channel(channel),
+            commands,
+        );
     }
 }

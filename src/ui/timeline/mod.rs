@@ -1,25 +1,33 @@
 //! The timeline: activity, one bar per checkpoint, marks, and the cursor that a person drags.
 
 pub mod index;
+mod lanes;
 
 use egui::{
     Align2, CursorIcon, Painter, Rangef, Rect, Response, Role, Sense, Shape, Stroke, Ui,
     WidgetInfo, pos2, vec2,
 };
 
-use crate::model::{CheckpointId, Command, JobGraph, When};
+use crate::model::{Command, JobGraph, When};
 use crate::run::RunAction;
 
 use super::command::{Selection, UiCommand};
-use super::figures::{seconds, span};
+use super::figures::seconds;
 use super::paint::{elided, filled};
 use super::theme::{Theme, medium, regular, semibold, size};
-use index::{CheckpointBar, Mark, MarkKind, Phase, TimelineIndex};
+use index::{Mark, MarkKind, Phase, TimelineIndex};
+use lanes::lanes_ui;
 
 /// Room for the lanes' names at the left of the axis.
 const NAMES: f32 = 110.0;
 const AXIS_HEIGHT: f32 = 26.0;
 const ACTIVITY_HEIGHT: f32 = 24.0;
+/// Half the width that the cursor's handle takes from the labels above it.
+const CURSOR_ROOM: f32 = 24.0;
+/// The room for a label at the end of the axis.
+const END_LABEL: f32 = 56.0;
+/// Marks nearer to each other than this would hide each other.
+const MARK_PITCH: f32 = 15.0;
 /// The time axis is never shorter than this.
 const MIN_SPAN_US: u64 = 1_000_000;
 
@@ -53,6 +61,16 @@ impl Axis {
         (f64::from(share) * self.end_us as f64) as u64
     }
 
+    /// The ticks every `step`, and one at the end if it has room for its label.
+    fn tick_times(self, step: u64) -> Vec<u64> {
+        let mut times: Vec<u64> = (0..=self.end_us / step).map(|i| i * step).collect();
+        let last = times.last().copied().unwrap_or(0);
+        if self.x(self.end_us) - self.x(last) > END_LABEL {
+            times.push(self.end_us);
+        }
+        times
+    }
+
     /// Ticks at round times, about `pitch` points apart.
     fn tick_us(self, pitch: f32) -> u64 {
         let wanted = self.end_us as f64 * f64::from(pitch / self.x.span().max(1.0));
@@ -80,7 +98,13 @@ pub fn timeline_ui(ui: &mut Ui, view: &TimelineView<'_>, commands: &mut Vec<UiCo
     let response = ui.allocate_rect(chart, Sense::click_and_drag());
     scrub(ui, &response, axis, view, commands);
     let painter = ui.painter_at(area);
-    paint_axis(&painter, theme, chart, axis);
+    paint_axis(
+        &painter,
+        theme,
+        chart,
+        axis,
+        axis.x(view.clock_us.min(axis.end_us)),
+    );
     let activity = Rect::from_min_size(
         pos2(chart.left(), chart.top() + AXIS_HEIGHT),
         vec2(chart.width(), ACTIVITY_HEIGHT),
@@ -127,7 +151,8 @@ fn scrub(
     }
 }
 
-fn paint_axis(painter: &Painter, theme: &Theme, chart: Rect, axis: Axis) {
+/// `cursor_x`: where the cursor's handle hides a label.
+fn paint_axis(painter: &Painter, theme: &Theme, chart: Rect, axis: Axis, cursor_x: f32) {
     let y = chart.top() + AXIS_HEIGHT - 8.0;
     painter.hline(axis.x, y, Stroke::new(1.0, theme.line));
     painter.text(
@@ -145,14 +170,16 @@ fn paint_axis(painter: &Painter, theme: &Theme, chart: Rect, axis: Axis) {
     } else {
         1
     };
-    let mut us = 0;
-    while us <= axis.end_us {
+    for us in axis.tick_times(step) {
         let x = axis.x(us);
         painter.vline(
             x,
             Rangef::new(y - 3.0, y + 3.0),
             Stroke::new(1.0, theme.line_strong),
         );
+        if (x - cursor_x).abs() < CURSOR_ROOM {
+            continue;
+        }
         let words = format!("{:.decimals$} s", us as f64 / 1e6);
         painter.text(
             pos2(x, y - 11.0),
@@ -161,7 +188,6 @@ fn paint_axis(painter: &Painter, theme: &Theme, chart: Rect, axis: Axis) {
             regular(size::SMALLEST),
             theme.dim,
         );
-        us += step;
     }
 }
 
@@ -200,133 +226,39 @@ fn paint_activity(painter: &Painter, theme: &Theme, area: Rect, axis: Axis, inde
     );
 }
 
-fn lanes_ui(
-    ui: &Ui,
-    painter: &Painter,
-    area: Rect,
-    axis: Axis,
-    view: &TimelineView<'_>,
-    commands: &mut Vec<UiCommand>,
-) {
-    let theme = Theme::of(ui.ctx());
-    let pitch = if area.height() >= 84.0 { 28.0 } else { 22.0 };
-    let room = ((area.height() - 4.0) / pitch).floor().max(1.0) as usize;
-    let bars = &view.index.checkpoints;
-    if bars.is_empty() {
-        let at = pos2(axis.x.min, area.top() + 12.0);
-        painter.text(
-            at,
-            Align2::LEFT_CENTER,
-            "Each checkpoint gets a bar here.",
-            regular(12.0),
-            theme.dim,
-        );
-        return;
-    }
-    for (lane, (id, bar)) in bars
-        .iter()
-        .skip(bars.len().saturating_sub(room))
-        .enumerate()
-    {
-        let y = area.top() + pitch * (lane as f32 + 0.5);
-        lane_ui(
-            ui,
-            painter,
-            (*id, bar),
-            Rect::from_x_y_ranges(area.x_range(), y - 11.0..=y + 11.0),
-            axis,
-            view,
-            commands,
-        );
-    }
-}
-
-fn lane_ui(
-    ui: &Ui,
-    painter: &Painter,
-    (id, bar): (CheckpointId, &CheckpointBar),
-    lane: Rect,
-    axis: Axis,
-    view: &TimelineView<'_>,
-    commands: &mut Vec<UiCommand>,
-) {
-    let theme = Theme::of(ui.ctx());
-    let name = Rect::from_min_max(lane.min, pos2(axis.x.min - 14.0, lane.bottom()));
-    let response = ui.interact(name, ui.scope_id().with(("lane", id)), Sense::click());
-    let is_selected = *view.selection == Selection::Checkpoint(id);
-    let color = if is_selected || response.hovered() {
-        theme.text
-    } else {
-        theme.dim
-    };
-    let font = if is_selected {
-        semibold(12.0)
-    } else {
-        regular(12.0)
-    };
-    painter.text(
-        lane.left_center(),
-        Align2::LEFT_CENTER,
-        format!("checkpoint {id}"),
-        font,
-        color,
-    );
-    let now = view.index.end_us.max(view.clock_us);
-    let (y, fill) = (lane.center().y, theme.checkpoint(id));
-    let phases = bar.phases(now);
-    for (phase, from, to) in &phases {
-        let (from, to) = (axis.x(*from), axis.x(*to).max(axis.x(*from) + 1.5));
-        let rect = Rect::from_min_max(pos2(from, y - 6.0), pos2(to, y + 6.0));
-        filled(
-            painter,
-            rect,
-            2.0,
-            theme.panel.lerp_to_gamma(fill, phase.strength()),
-        );
-    }
-    if bar.is_aborted {
-        let strike = Rangef::new(
-            axis.x(bar.triggered_us) - 3.0,
-            axis.x(bar.decided_us.unwrap_or(now)) + 3.0,
-        );
-        painter.hline(strike, y, Stroke::new(2.0, theme.error));
-    }
-    let tip = pos2(axis.x(bar.triggered_us) + 1.0, y + 7.0);
-    let points = vec![tip, tip + vec2(4.0, 7.0), tip + vec2(-4.0, 7.0)];
-    painter.add(Shape::convex_polygon(points, fill, Stroke::NONE));
-    let state = match bar.decided_us {
-        None => "pending".to_owned(),
-        Some(_) if bar.is_aborted => "aborted".to_owned(),
-        Some(decided_us) => format!(
-            "completed in {}",
-            span(decided_us.saturating_sub(bar.triggered_us))
-        ),
-    };
-    let label = format!("checkpoint {id}, {state}");
-    response.widget_info(|| WidgetInfo::labeled(Role::Button, true, &label));
-    if response.clicked() {
-        commands.push(UiCommand::Select(Selection::Checkpoint(id)));
-    }
-}
-
 fn paint_marks(painter: &Painter, theme: &Theme, chart: Rect, axis: Axis, marks: &[Mark]) {
     let top = chart.top() + AXIS_HEIGHT - 8.0;
     let y = chart.top() + AXIS_HEIGHT + ACTIVITY_HEIGHT + 3.0;
-    for Mark { at_us, kind } in marks {
-        let x = axis.x(*at_us);
-        let (color, letter) = match kind {
-            MarkKind::Crash(_) => (theme.error, "×"),
-            MarkKind::Restore(_) => (theme.ok, "↑"),
-            MarkKind::End => (theme.dim, "■"),
-            MarkKind::Script { .. } => continue,
-        };
+    let look = |kind: &MarkKind| match kind {
+        MarkKind::Crash(_) => Some((theme.error, "×")),
+        MarkKind::Restore(_) => Some((theme.ok, "↑")),
+        MarkKind::End => Some((theme.dim, "■")),
+        MarkKind::Script { .. } => None,
+    };
+    let shown = marks
+        .iter()
+        .filter_map(|mark| Some((axis.x(mark.at_us), look(&mark.kind)?)));
+    let shown: Vec<_> = shown.collect();
+    let places = spread(shown.iter().map(|(x, _)| *x), MARK_PITCH);
+    for ((true_x, (color, letter)), x) in shown.into_iter().zip(places) {
         let line = Stroke::new(1.0, color.gamma_multiply(0.6));
-        painter.vline(x, Rangef::new(top, chart.bottom()), line);
+        painter.vline(true_x, Rangef::new(top, chart.bottom()), line);
         painter.circle_filled(pos2(x, y), 8.0, theme.panel);
         painter.circle_filled(pos2(x, y), 6.5, color);
         let font = semibold(size::SMALLEST);
         painter.text(pos2(x, y), Align2::CENTER_CENTER, letter, font, theme.panel);
     }
+}
+
+/// The places `xs`, in order, each moved right as little as keeps `pitch` from the one before.
+fn spread(xs: impl Iterator<Item = f32>, pitch: f32) -> Vec<f32> {
+    let mut least = f32::NEG_INFINITY;
+    let place = |x: f32| {
+        let place = x.max(least);
+        least = place + pitch;
+        place
+    };
+    xs.map(place).collect()
 }
 
 /// The script's commands: a flag where one was carried out, a hollow one where one is due.
@@ -404,13 +336,6 @@ fn paint_cursor(
 
 fn footer_ui(ui: &Ui, painter: &Painter, area: Rect, view: &TimelineView<'_>) {
     let theme = Theme::of(ui.ctx());
-    let latest = view
-        .index
-        .checkpoints
-        .keys()
-        .next_back()
-        .copied()
-        .unwrap_or(CheckpointId(2));
     let mut x = area.right() - 20.0;
     for phase in Phase::ALL.into_iter().rev() {
         let galley =
@@ -426,9 +351,7 @@ fn footer_ui(ui: &Ui, painter: &Painter, area: Rect, view: &TimelineView<'_>) {
             painter,
             swatch,
             2.0,
-            theme
-                .panel
-                .lerp_to_gamma(theme.checkpoint(latest), phase.strength()),
+            theme.panel.lerp_to_gamma(theme.text_soft, phase.strength()),
         );
         x -= 36.0;
     }
@@ -464,6 +387,23 @@ mod tests {
         for us in [0, 1_000_000, 2_000_000] {
             assert!(axis.us(axis.x(us)).abs_diff(us) < 100);
         }
+    }
+
+    #[test]
+    fn marks_at_one_time_stand_beside_each_other() {
+        let places = spread([10.0, 10.0, 12.0, 90.0].into_iter(), 15.0);
+        assert_eq!(places, [10.0, 25.0, 40.0, 90.0]);
+    }
+
+    #[test]
+    fn the_end_of_the_axis_has_a_label_if_it_has_room() {
+        let axis = Axis {
+            x: Rangef::new(0.0, 1000.0),
+            end_us: 1_080_000,
+        };
+        assert_eq!(axis.tick_times(200_000).last(), Some(&1_080_000));
+        assert_eq!(axis.tick_times(120_000).last(), Some(&1_080_000));
+        assert_eq!(axis.tick_times(210_000).last(), Some(&1_050_000));
     }
 
     #[test]

@@ -3,116 +3,16 @@
 //! Pure. The rules follow how a Flink task takes its input: a blocked input is not polled, a busy task takes
 //! nothing, a task without room on an output cannot emit.
 
-use crate::engine::event::{JobStatus, SubtaskStatus};
-use crate::model::{ChannelId, CheckpointId, Record, StreamElement, SubtaskId};
+mod status;
+
+use crate::engine::event::JobStatus;
+use crate::model::{ChannelId, CheckpointId, Record, StreamElement};
 use crate::recording::view::{ChannelView, InFlight};
 
 use super::figures::{count, list, seconds, span, value};
 use super::scene::{Scene, element_name, first_record};
 
-/// The status line of a subtask's card.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Status {
-    pub tone: Tone,
-    pub text: String,
-}
-
-impl Status {
-    /// The same in the room of a card.
-    #[must_use]
-    pub fn short(&self) -> &str {
-        if self.text == END_OF_DATA {
-            "awaits final checkpoint"
-        } else {
-            &self.text
-        }
-    }
-}
-
-const END_OF_DATA: &str = "end of data · waits for the final checkpoint";
-
-/// The colour of a status dot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tone {
-    Quiet,
-    Good,
-    Waiting,
-    Bad,
-}
-
-fn status(tone: Tone, text: impl Into<String>) -> Status {
-    Status {
-        tone,
-        text: text.into(),
-    }
-}
-
-/// What subtask `id` does at the scene's moment.
-#[must_use]
-pub fn status_of(scene: Scene<'_>, id: SubtaskId) -> Status {
-    let subtask = scene.subtask(id);
-    match subtask.status {
-        SubtaskStatus::Failed => return status(Tone::Bad, "failed"),
-        SubtaskStatus::Canceled => return status(Tone::Quiet, "canceled"),
-        SubtaskStatus::Finished => return status(Tone::Quiet, "finished"),
-        SubtaskStatus::Initializing => return status(Tone::Waiting, "restoring"),
-        SubtaskStatus::Running | SubtaskStatus::EndOfData => {}
-    }
-    if subtask
-        .sync
-        .is_some_and(|(_, until_us)| scene.clock_us < until_us)
-    {
-        return status(Tone::Waiting, "snapshot · sync");
-    }
-    if let Some(checkpoint) = scene.aligning(id) {
-        return status(Tone::Waiting, aligning_text(scene, id, checkpoint));
-    }
-    if !subtask.writing.is_empty() {
-        return status(Tone::Waiting, "snapshot · async");
-    }
-    if subtask.status == SubtaskStatus::EndOfData {
-        return status(Tone::Quiet, END_OF_DATA);
-    }
-    if scene.outputs_of(id).any(|channel| scene.is_full(channel)) {
-        return status(Tone::Waiting, "backpressured");
-    }
-    working_status(scene, id)
-}
-
-fn aligning_text(scene: Scene<'_>, id: SubtaskId, checkpoint: CheckpointId) -> String {
-    let names = sender_names(scene, &scene.missing_inputs(id, checkpoint));
-    match names.len() {
-        0 => "aligned".to_owned(),
-        1 | 2 => format!("aligning · waits for {}", list(&names)),
-        n => format!("aligning · waits for {n} inputs"),
-    }
-}
-
-fn sender_names(scene: Scene<'_>, channels: &[ChannelId]) -> Vec<String> {
-    channels
-        .iter()
-        .map(|channel| scene.short_name(scene.plan.channel(*channel).from))
-        .collect()
-}
-
-fn working_status(scene: Scene<'_>, id: SubtaskId) -> Status {
-    let plan = scene.plan.subtask(id);
-    if plan.inputs.is_empty() {
-        return status(Tone::Good, "reading");
-    }
-    let is_ready = |channel: ChannelId| {
-        scene
-            .channel(channel)
-            .queue
-            .front()
-            .is_some_and(|head| head.ready_us <= scene.clock_us)
-    };
-    if scene.clock_us < scene.subtask(id).busy_until_us || scene.inputs_of(id).any(is_ready) {
-        status(Tone::Good, "busy")
-    } else {
-        status(Tone::Quiet, "idle")
-    }
-}
+pub use status::{Status, Tone, lost_state, not_up_text, status_of};
 
 /// Why the first record of a channel does not move on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,6 +36,8 @@ pub fn why_not_moving(scene: Scene<'_>, channel: ChannelId) -> Explanation {
     let name = value(record.value);
     let title = if sentences.is_empty() {
         format!("Record {name} moves next.")
+    } else if is_travelling(scene, channel, item) {
+        format!("Where is record {name}?")
     } else {
         format!("Why can’t record {name} move?")
     };
@@ -147,6 +49,13 @@ pub fn why_not_moving(scene: Scene<'_>, channel: ChannelId) -> Explanation {
     Explanation { title, sentences }
 }
 
+/// It is on its way, and nothing else holds it.
+fn is_travelling(scene: Scene<'_>, channel: ChannelId, item: &InFlight) -> bool {
+    let view = scene.channel(channel);
+    let is_free = job_stands(scene).is_none() && view.blocked.is_none();
+    is_free && behind_event(view).is_none() && item.ready_us > scene.clock_us
+}
+
 fn free_to_move(scene: Scene<'_>, channel: ChannelId) -> String {
     format!(
         "It has arrived, and {} takes it with its next step.",
@@ -156,6 +65,13 @@ fn free_to_move(scene: Scene<'_>, channel: ChannelId) -> String {
 
 fn receiver_name(scene: Scene<'_>, channel: ChannelId) -> String {
     scene.plan.subtask_name(scene.plan.channel(channel).to)
+}
+
+fn sender_names(scene: Scene<'_>, channels: &[ChannelId]) -> Vec<String> {
+    channels
+        .iter()
+        .map(|channel| scene.short_name(scene.plan.channel(*channel).from))
+        .collect()
 }
 
 fn why_empty(scene: Scene<'_>, channel: ChannelId) -> Vec<String> {
@@ -211,7 +127,7 @@ fn job_stands(scene: Scene<'_>) -> Option<String> {
             Some("The job reads its state back; nothing is processed meanwhile.".to_owned())
         }
         JobStatus::Finished => Some("The job has finished.".to_owned()),
-        JobStatus::Canceled => Some("The job was stopped.".to_owned()),
+        JobStatus::Canceled => Some("The job was canceled.".to_owned()),
     }
 }
 
@@ -336,6 +252,10 @@ fn receiver_cannot_take(scene: Scene<'_>, channel: ChannelId) -> Option<String> 
 pub fn input_line(scene: Scene<'_>, channel: ChannelId) -> String {
     let view = scene.channel(channel);
     let records = view.records() as u64;
+    let receiver = scene.plan.channel(channel).to;
+    if !scene.is_up(receiver) {
+        return not_up_text(scene, receiver).to_owned();
+    }
     if view.blocked.is_some() {
         return format!("blocked · {} waiting", scene.waiting(channel));
     }
@@ -357,6 +277,7 @@ pub fn input_line(scene: Scene<'_>, channel: ChannelId) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::event::SubtaskStatus;
     use crate::ui::fixture::{Moment, two_sources};
 
     fn channel(moment: &Moment, name: &str) -> ChannelId {
@@ -365,15 +286,6 @@ mod tests {
         channels
             .find(|id| scene.channel_title(*id) == name)
             .expect("a channel of this name")
-    }
-
-    fn status_text(moment: &Moment, name: &str) -> String {
-        let scene = moment.scene();
-        let mut subtasks = scene.plan.subtasks.iter().map(|subtask| subtask.id);
-        let id = subtasks
-            .find(|id| scene.plan.subtask_name(*id) == name)
-            .expect("a subtask of this name");
-        status_of(scene, id).text
     }
 
     #[test]
@@ -395,7 +307,7 @@ mod tests {
     fn a_record_on_its_way_says_when_it_arrives() {
         let moment = two_sources();
         let why = why_not_moving(moment.scene(), channel(&moment, "b → sum 1/2"));
-        assert_eq!(why.title, "Why can’t record 3 move?");
+        assert_eq!(why.title, "Where is record 3?");
         assert!(
             why.sentences[0].starts_with("It is on its way and arrives at"),
             "{:?}",
@@ -419,27 +331,17 @@ mod tests {
     #[test]
     fn an_empty_channel_says_who_sends_next() {
         let moment = two_sources();
-        let why = why_not_moving(moment.scene(), channel(&moment, "sum 2 → sink 1/1"));
+        let why = why_not_moving(moment.scene(), channel(&moment, "sum 2/2 → sink"));
         assert_eq!(why.title, "No record is here.");
         assert_eq!(why.sentences, ["What sum 2/2 sends next arrives here."]);
     }
 
     #[test]
-    fn cards_say_what_their_subtask_does() {
+    fn a_failed_subtask_reads_no_input() {
         let mut moment = two_sources();
-        assert_eq!(status_text(&moment, "sum 1/2"), "aligning · waits for b");
-        assert_eq!(status_text(&moment, "source a 1/1"), "reading");
-        assert_eq!(status_text(&moment, "sink 1/1"), "idle");
-        let sum = &mut moment.view.subtasks[2];
-        sum.status = SubtaskStatus::Failed;
-        assert_eq!(status_text(&moment, "sum 1/2"), "failed");
-    }
-
-    #[test]
-    fn a_source_without_room_is_backpressured() {
-        let mut moment = two_sources();
-        moment.job.config.channel_capacity = 2;
-        assert_eq!(status_text(&moment, "source a 1/1"), "backpressured");
+        let input = channel(&moment, "b → sum 1/2");
+        moment.view.subtasks[2].status = SubtaskStatus::Failed;
+        assert_eq!(input_line(moment.scene(), input), "not running");
     }
 
     #[test]
