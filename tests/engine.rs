@@ -16,6 +16,8 @@ mod drivers;
 mod end_of_data;
 #[path = "engine/fold.rs"]
 mod fold;
+#[path = "engine/partitioning.rs"]
+mod partitioning;
 #[path = "engine/rig.rs"]
 mod rig;
 #[path = "engine/samples.rs"]

@@ -16,7 +16,7 @@ use crate::model::{JobGraph, Origin, Record, StreamElement, StreamEvent, Subtask
 pub use ledger::{Ledger, Open, Tally};
 pub use view::View;
 
-/// A view is kept after so many events, or after as many as it weighs (see [`View::weight`]): so all of them
+/// A view is kept after so many events, or after as many as the last one weighs (see [`View::weight`]): so all of them
 /// together take about what the events do, and seeking folds about as much as it copies.
 const KEYFRAME_EVENTS: usize = 256;
 
@@ -76,9 +76,10 @@ impl Recording {
         }
         self.head.apply(&self.plan, &event);
         self.events.push(event);
-        let newest = self.keyframes.last().map_or(0, |view| view.position);
-        let distance = self.events.len() - newest;
-        if distance.is_multiple_of(KEYFRAME_EVENTS) && distance >= self.head.weight() {
+        let newest = self.keyframes.last();
+        let distance = self.events.len() - newest.map_or(0, |view| view.position);
+        let is_light = || newest.is_none_or(|view| distance >= view.weight());
+        if distance.is_multiple_of(KEYFRAME_EVENTS) && is_light() {
             self.keyframes.push(self.head.clone());
         }
     }

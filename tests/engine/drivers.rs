@@ -9,8 +9,8 @@ use lockgate::engine::event::{EventKind, JobStatus, SubtaskStatus};
 use lockgate::engine::plan::ExecutionGraph;
 use lockgate::engine::storage::MemoryStorage;
 use lockgate::model::{
-    BackendKind, CheckpointId, Command, Decimal, Edge, JobGraph, Key, Origin, RestartStrategy,
-    ScriptEntry, SubtaskId, Uid, Vertex, When,
+    BackendKind, CheckpointId, Command, Decimal, Edge, JobGraph, Key, KeyExpr, KeyedSumSpec,
+    OperatorSpec, Origin, Partitioning, RestartStrategy, ScriptEntry, SubtaskId, Uid, Vertex, When,
 };
 
 use crate::rig::{Rig, Source, expected_sums, sum_job, with_backend};
@@ -135,6 +135,45 @@ fn both_drivers_let_out_the_same() {
     };
     assert_eq!(values(&live), values(&stepped));
     assert_eq!(sums(&outcome), rig.sums("sum"));
+}
+
+/// Breaks if a barrier leaves a subtask before the records that it had sent: the second sum would miss them.
+#[test]
+fn a_chain_of_sums_comes_to_the_same_in_both_drivers() {
+    let mut job = sum_job(&[Source::new(1_000_000, 30_000)], 5, 2);
+    chain_second_sum(&mut job);
+    let mut rig = Rig::new(&job);
+    rig.run_to_end();
+    job.script = script(6_000);
+    job.config.restart = RestartStrategy::FixedDelay { delay_ms: 1 };
+    let outcome = run_live(&job, LiveOptions::default());
+    assert_eq!(outcome.fired, [true, true], "the crash took place");
+    let second = rig.subtasks("second");
+    let of_second = second
+        .iter()
+        .flat_map(|id| outcome.state[id.index()].clone().unwrap());
+    assert_eq!(of_second.collect::<BTreeMap<_, _>>(), rig.sums("second"));
+}
+
+/// `sum` → `second` → `out`: the running sums, summed by the same key.
+fn chain_second_sum(job: &mut JobGraph) {
+    let mut second = job.vertices[1].clone();
+    second.uid = Uid::new("second");
+    second.name = "second".to_owned();
+    let key = Some(KeyExpr::Column);
+    second.operator = OperatorSpec::KeyedSum(KeyedSumSpec { key });
+    job.vertices.insert(2, second);
+    job.edges[1] = Edge {
+        from: Uid::new("sum"),
+        to: Uid::new("second"),
+        partitioning: Partitioning::Hash,
+    };
+    job.edges.push(Edge {
+        from: Uid::new("second"),
+        to: Uid::new("out"),
+        partitioning: Partitioning::Rebalance,
+    });
+    assert_eq!(lockgate::model::validate(job), []);
 }
 
 #[test]
