@@ -159,7 +159,7 @@ fn a_chain_of_sums_comes_to_the_same_in_both_drivers() {
 fn chain_second_sum(job: &mut JobGraph) {
     let mut second = job.vertices[1].clone();
     second.uid = Uid::new("second");
-    second.name = "second".to_owned();
+    "second".clone_into(&mut second.name);
     let key = Some(KeyExpr::Column);
     second.operator = OperatorSpec::KeyedSum(KeyedSumSpec { key });
     job.vertices.insert(2, second);
