@@ -209,8 +209,10 @@ impl EditCanvas {
         if let Some(problem) = problem {
             let words = [problem.message.as_str()];
             let plate = ProblemPlate::of(&frame.painter, 200.0, &words, self.camera.zoom());
-            let below = chip.center_bottom() + vec2(-plate.size().x / 2.0, 4.0);
-            plate.ui(ui, &frame.painter, below);
+            let cards = frame.document.job().vertices.iter().map(node_rect);
+            let cards: Vec<Rect> = cards.map(|card| self.camera.to_screen * card).collect();
+            let (rect, _) = free_plate(chip, plate.size(), &cards);
+            plate.ui(ui, &frame.painter, rect.min);
         }
     }
 

@@ -10,9 +10,9 @@ use super::super::figures::count;
 use super::super::paint::framed;
 use super::super::theme::{Theme, regular, semibold};
 
-const MIN_WIDTH: f32 = 110.0;
+const MIN_WIDTH: f32 = 176.0;
 /// Below this zoom, plates only count.
-const FULL_ZOOM: f32 = 0.75;
+const FULL_ZOOM: f32 = 0.45;
 /// Room beside the words: the sign at the left, and a margin.
 const MARGINS: Vec2 = vec2(38.0, 12.0);
 /// Between a card and its plate.
@@ -71,14 +71,23 @@ fn summary(problems: &[&str], zoom: f32) -> String {
     }
 }
 
-/// Where a plate of `size` for `card` covers nothing in `taken`: below it or above; else, below, and false.
+/// Where a plate of `size` for `card` covers nothing in `taken`: below it or above, centred or flush with a side; else,
+/// below, and false.
 #[must_use]
 pub fn free_plate(card: Rect, size: Vec2, taken: &[Rect]) -> (Rect, bool) {
-    let left = card.center().x - size.x / 2.0;
-    let below = Rect::from_min_size(pos2(left, card.bottom() + GAP), size);
-    let above = Rect::from_min_size(pos2(left, card.top() - GAP - size.y), size);
+    let lefts = [
+        card.center().x - size.x / 2.0,
+        card.right() - size.x,
+        card.left(),
+    ];
+    let tops = [card.bottom() + GAP, card.top() - GAP - size.y];
+    let places = lefts
+        .into_iter()
+        .flat_map(|left| tops.map(|top| pos2(left, top)));
+    let mut plates = places.map(|corner| Rect::from_min_size(corner, size));
+    let below = Rect::from_min_size(pos2(lefts[0], tops[0]), size);
     let is_free = |rect: &Rect| !taken.iter().any(|other| other.intersects(*rect));
-    let free = [below, above].into_iter().find(is_free);
+    let free = plates.find(is_free);
     (free.unwrap_or(below), free.is_some())
 }
 
@@ -125,6 +134,14 @@ mod tests {
         let size = vec2(176.0, 40.0);
         assert!(free_plate(card, size, &[card]).0.top() > card.bottom());
         assert!(free_plate(card, size, &[card, other]).0.bottom() < card.top());
+        let beside = other.translate(vec2(-140.0, 0.0));
+        let narrow = vec2(120.0, 40.0);
+        let (plate, is_free) = free_plate(
+            card,
+            narrow,
+            &[card, card.translate(vec2(0.0, -130.0)), beside],
+        );
+        assert!(is_free && (plate.right() - card.right()).abs() < 0.1);
         let third = card.translate(vec2(0.0, -130.0));
         assert!(!free_plate(card, size, &[card, other, third]).1);
     }
@@ -133,6 +150,6 @@ mod tests {
     fn a_plate_says_one_problem_and_counts_the_others() {
         assert_eq!(summary(&["a.", "b.", "c."], 1.0), "a.\n2 more problems.");
         assert_eq!(summary(&["a."], 1.0), "a.");
-        assert_eq!(summary(&["a.", "b."], 0.5), "2 problems");
+        assert_eq!(summary(&["a.", "b."], 0.3), "2 problems");
     }
 }
