@@ -81,13 +81,13 @@ pub fn free_plate(card: Rect, size: Vec2, taken: &[Rect]) -> (Rect, bool) {
         card.left(),
     ];
     let tops = [card.bottom() + GAP, card.top() - GAP - size.y];
-    let places = lefts
+    let corners = lefts
         .into_iter()
         .flat_map(|left| tops.map(|top| pos2(left, top)));
-    let mut plates = corners.map(|corner| Rect::from_min_size(corner, size));
+    let mut candidates = corners.map(|corner| Rect::from_min_size(corner, size));
     let below = Rect::from_min_size(pos2(lefts[0], tops[0]), size);
     let is_free = |rect: &Rect| !taken.iter().any(|other| other.intersects(*rect));
-    let free = plates.find(is_free);
+    let free = candidates.find(is_free);
     (free.unwrap_or(below), free.is_some())
 }
 
