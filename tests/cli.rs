@@ -250,6 +250,14 @@ fn a_trace_does_not_take_the_place_of_the_job() {
 }
 
 #[test]
+fn state_that_a_crash_has_taken_is_called_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = file(dir.path(), "crash.ron", &CRASH.replace("END", "8"));
+    let text = String::from_utf8(lockgate(&["run", path.to_str().unwrap()]).stdout).unwrap();
+    assert!(text.contains("state of s, lost since: "), "{text}");
+}
+
+#[test]
 fn a_job_that_would_never_end_is_not_begun() {
     let dir = tempfile::tempdir().unwrap();
     let endless = CRASH.replace(", end: END", "");

@@ -76,13 +76,19 @@ fn describe(
             .map(|id| outcome.collected[id.index()].count)
             .sum();
     }
+    let mut state = report::keyed_state(recording, rows);
+    state.retain(|operator| {
+        let ids = recording.plan.subtasks_of(&operator.uid.as_str().into());
+        ids.iter().all(|id| outcome.state[id.index()].is_some())
+    });
     let (status, cause) = report::describe_status(&outcome.status);
     Report {
         driver: "live",
         time: "measured",
         status,
         cause,
-        state: report::keyed_state(recording, rows),
+        state,
+        state_is_lost: false,
         sinks,
         never_fired: report::never_fired(outcome.fired.iter().copied()),
         ledger: None,

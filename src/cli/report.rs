@@ -25,7 +25,10 @@ pub struct Report {
     /// Why the job is down.
     pub cause: Option<String>,
     pub ended_us: u64,
+    /// Left out: operators of a live run whose state did not come home.
     pub state: Vec<OperatorState>,
+    /// The job is down: `state` is what it was before, and is lost.
+    pub state_is_lost: bool,
     pub sinks: Vec<SinkOutput>,
     pub checkpoints: Vec<Checkpoint>,
     pub restarts: Vec<Restart>,
@@ -188,6 +191,7 @@ impl Report {
             ended_us,
             status,
             cause,
+            state_is_lost: status == "down",
             state: keyed_state(recording, subtask_rows),
             sinks: sinks(recording, recording.outputs(view)),
             checkpoints: checkpoints.map(checkpoint).collect(),
@@ -214,6 +218,7 @@ impl Report {
             cause: None,
             ended_us: 0,
             state: Vec::new(),
+            state_is_lost: false,
             sinks: Vec::new(),
             checkpoints: Vec::new(),
             restarts: Vec::new(),

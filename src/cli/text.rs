@@ -27,7 +27,12 @@ impl Display for Report {
         }
         f.write_char('\n')?;
         for operator in &self.state {
-            writeln!(f, "state of {}: {}", operator.uid, Rows(operator))?;
+            let lost = if self.state_is_lost {
+                ", lost since"
+            } else {
+                ""
+            };
+            writeln!(f, "state of {}{lost}: {}", operator.uid, Rows(operator))?;
         }
         for sink in &self.sinks {
             write_sink(f, sink)?;

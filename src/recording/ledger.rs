@@ -43,14 +43,6 @@ pub struct Tally {
     pub more: u64,
 }
 
-impl Tally {
-    /// Nothing counts more than once.
-    #[must_use]
-    pub fn never_twice(&self) -> bool {
-        self.more == 0
-    }
-}
-
 /// Effects counted per source record, against how many there should be.
 struct Effects<'a> {
     recording: &'a Recording,

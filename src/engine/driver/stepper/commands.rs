@@ -4,7 +4,7 @@
 //! subtasks are cancelled, the state of the latest completed checkpoint is assigned, and everything starts again. No
 //! completed checkpoint: a fresh start. A checkpoint is read and checked *before* anything is cancelled for it.
 
-use super::{Deployment, Stepper};
+use super::{Deployment, Ready, Stepper};
 use crate::engine::driver::resources::Prepared;
 use crate::engine::event::{CheckpointKind, CommandOrigin, EventKind, JobStatus, SubtaskStatus};
 use crate::engine::operator::Operator;
@@ -50,9 +50,9 @@ impl Stepper {
                     &format!("{} crashed.", self.plan.subtask_name(id)),
                 );
             }),
-            Command::Restore { checkpoint } => self.load(*checkpoint).map(|(from, prepared)| {
+            Command::Restore { checkpoint } => self.load(*checkpoint).map(|(from, ready)| {
                 self.net.record(accepted);
-                self.begin_restore(from, prepared);
+                self.begin_restore(from, ready);
             }),
             Command::Stop => {
                 self.net.record(accepted);
@@ -142,15 +142,16 @@ impl Stepper {
     fn load(
         &mut self,
         wanted: Option<CheckpointId>,
-    ) -> Result<(Option<CheckpointId>, Vec<Prepared>), String> {
+    ) -> Result<(Option<CheckpointId>, Vec<Ready>), String> {
         let store = self.coordinator.store();
         self.attempt += 1;
         let target = (&*self.plan, self.job.config.backend, self.attempt);
-        self.resources
-            .prepare_restore(target, store, wanted.or(store.latest()))
+        let wanted = wanted.or(store.latest());
+        let (from, prepared) = self.resources.prepare_restore(target, store, wanted)?;
+        Ok((from, read_states(prepared)?))
     }
 
-    fn begin_restore(&mut self, from: Option<CheckpointId>, prepared: Vec<Prepared>) {
+    fn begin_restore(&mut self, from: Option<CheckpointId>, ready: Vec<Ready>) {
         self.restart_at_us = None;
         let down = matches!(self.status, JobStatus::Restarting { .. });
         if !down {
@@ -166,31 +167,30 @@ impl Stepper {
         self.deployment = Some(Deployment {
             ready_us: self.net.now_us.saturating_add(self.net.costs.restore_us),
             from,
-            prepared,
+            ready,
         });
     }
 
     pub(super) fn finish_deployment(&mut self) {
-        if let Some(Deployment { from, prepared, .. }) = self.deployment.take() {
-            self.deploy(from, prepared);
+        if let Some(Deployment { from, ready, .. }) = self.deployment.take() {
+            self.deploy(from, ready);
         }
     }
 
     /// All subtasks begin, with what was prepared for them.
-    pub(super) fn deploy(&mut self, from: Option<CheckpointId>, prepared: Vec<Prepared>) {
+    pub(super) fn deploy(&mut self, from: Option<CheckpointId>, ready: Vec<Ready>) {
         self.set_status(JobStatus::Running);
-        for (index, prepared) in prepared.into_iter().enumerate() {
-            self.deploy_one(index, from, prepared);
+        for (index, ready) in ready.into_iter().enumerate() {
+            self.deploy_one(index, from, ready);
         }
     }
 
-    fn deploy_one(&mut self, index: usize, from: Option<CheckpointId>, prepared: Prepared) {
+    fn deploy_one(&mut self, index: usize, from: Option<CheckpointId>, (prepared, state): Ready) {
         let plan = self.plan.clone();
         let plan = &plan.subtasks[index];
-        let (offset, state) = match &prepared.operator {
-            Operator::Source(source) => (Some(source.offset()), Vec::new()),
-            Operator::KeyedSum(sum) => (None, sum.entries().unwrap_or_default()),
-            Operator::Sink => (None, Vec::new()),
+        let offset = match &prepared.operator {
+            Operator::Source(source) => Some(source.offset()),
+            Operator::KeyedSum(_) | Operator::Sink => None,
         };
         let task = &mut self.tasks[index];
         task.subtask = Some(Subtask::new(plan, prepared.operator, from));
@@ -227,4 +227,17 @@ impl Stepper {
                 .record(EventKind::SubtaskStatus { subtask, status });
         }
     }
+}
+
+/// The keyed state that each operator begins with. Read here, so that a state that cannot be read is refused before
+/// anything is canceled for it.
+pub(super) fn read_states(prepared: Vec<Prepared>) -> Result<Vec<Ready>, String> {
+    let read = |prepared: Prepared| {
+        let state = match &prepared.operator {
+            Operator::KeyedSum(sum) => sum.entries().map_err(|error| error.to_string())?,
+            Operator::Source(_) | Operator::Sink => Vec::new(),
+        };
+        Ok((prepared, state))
+    };
+    prepared.into_iter().map(read).collect()
 }

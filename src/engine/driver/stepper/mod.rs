@@ -19,7 +19,7 @@ use crate::engine::operator::Operator;
 use crate::engine::plan::ExecutionGraph;
 use crate::engine::subtask::{Subtask, TaskFailure};
 use crate::model::{
-    ChannelId, CheckpointId, JobGraph, OperatorSpec, StreamElement, SubtaskId, When,
+    ChannelId, CheckpointId, Decimal, JobGraph, Key, OperatorSpec, StreamElement, SubtaskId, When,
 };
 
 pub use action::Action;
@@ -41,11 +41,14 @@ struct Task {
     processed: u64,
 }
 
+/// A subtask's operator with its keyed state as people read it.
+type Ready = (Prepared, Vec<(Key, Decimal)>);
+
 /// A restore that becomes real at `ready_us`.
 struct Deployment {
     ready_us: u64,
     from: Option<CheckpointId>,
-    prepared: Vec<Prepared>,
+    ready: Vec<Ready>,
 }
 
 /// One job under virtual time.
@@ -81,7 +84,7 @@ impl Stepper {
         let from = start
             .as_ref()
             .map(|start| (&*start.storage, start.checkpoint));
-        let prepared = resources.prepare(&plan, config.backend, 0, from)?;
+        let ready = commands::read_states(resources.prepare(&plan, config.backend, 0, from)?)?;
         let first_id = from.map_or(1, |(_, checkpoint)| checkpoint.0 + 1);
         let task = || Task {
             subtask: None,
@@ -113,7 +116,7 @@ impl Stepper {
             resources,
         };
         let from = start.map(|start| start.checkpoint);
-        stepper.deploy(from, prepared);
+        stepper.deploy(from, ready);
         Ok(stepper)
     }
 
