@@ -20,7 +20,7 @@ use lockgate::engine::subtask::{Effects, SnapshotTask, Subtask, TaskMessage};
 use lockgate::model::{
     BackendKind, ChannelId, CheckpointId, Decimal, Edge, JobGraph, KeyExpr, KeyedSumSpec,
     OperatorSpec, Origin, Partitioning, Position, Record, SinkSpec, SourceKind, SourceSpec,
-    StreamEvent, SubtaskId, Uid, Vertex,
+    SplitId, StreamEvent, Uid, Vertex, VertexCosts,
 };
 
 fn main() {
@@ -43,9 +43,10 @@ fn buffer() -> Vec<Record> {
         key: None,
         value: Decimal::from(offset),
         origin: Origin {
-            source: SubtaskId(0),
+            split: SplitId(0),
             offset,
         },
+        event_time: lockgate::model::EventTime::NONE,
     };
     (1..=BUFFER as u64).map(record).collect()
 }
@@ -53,6 +54,8 @@ fn buffer() -> Vec<Record> {
 /// source → sum → sink, one subtask each, with `records` records.
 fn job(backend: BackendKind, records: u64) -> JobGraph {
     let vertex = |uid: &str, operator| Vertex {
+        has_explicit_uid: true,
+        costs: VertexCosts::default(),
         uid: Uid::new(uid),
         name: uid.to_owned(),
         parallelism: 1,
@@ -65,11 +68,7 @@ fn job(backend: BackendKind, records: u64) -> JobGraph {
         to: Uid::new(to),
         partitioning,
     };
-    let source = SourceSpec {
-        kind: SourceKind::Sequence,
-        rate_per_s: 1e6,
-        end: Some(records),
-    };
+    let source = SourceSpec::new(SourceKind::Sequence, 1e6, Some(records));
     let mut job = JobGraph {
         vertices: vec![
             vertex("source", OperatorSpec::Source(source)),
@@ -77,7 +76,7 @@ fn job(backend: BackendKind, records: u64) -> JobGraph {
                 "sum",
                 OperatorSpec::KeyedSum(KeyedSumSpec { key: Some(key()) }),
             ),
-            vertex("sink", OperatorSpec::Sink(SinkSpec {})),
+            vertex("sink", OperatorSpec::Sink(SinkSpec::default())),
         ],
         edges: vec![
             edge("source", "sum", Partitioning::Hash),

@@ -20,7 +20,7 @@ pub struct Report {
     pub backend: &'static str,
     pub storage: &'static str,
     pub seed: u64,
-    /// `running`, `down`, `restoring`, `finished` or `stopped`.
+    /// `running`, `down`, `restoring`, `finished`, `canceled`, `failed` or `suspended`.
     pub status: &'static str,
     /// Why the job is down.
     pub cause: Option<String>,
@@ -233,7 +233,7 @@ impl Report {
     /// The job is down, or a scripted command was refused.
     #[must_use]
     pub fn ended_badly(&self) -> bool {
-        self.status == "down" || !self.refused.is_empty()
+        matches!(self.status, "down" | "failed") || !self.refused.is_empty()
     }
 }
 
@@ -245,7 +245,9 @@ pub fn describe_status(status: &JobStatus) -> (&'static str, Option<String>) {
         JobStatus::Restarting { cause } => ("down", Some(cause.clone())),
         JobStatus::Restoring { .. } => ("restoring", None),
         JobStatus::Finished => ("finished", None),
-        JobStatus::Canceled => ("stopped", None),
+        JobStatus::Canceled => ("canceled", None),
+        JobStatus::Failed { cause } => ("failed", Some(cause.clone())),
+        JobStatus::Suspended => ("suspended", None),
     }
 }
 
@@ -317,7 +319,7 @@ pub fn sinks<'a>(
                 subtask: subtask.index,
                 key: record.key.as_ref().map(ToString::to_string),
                 value: record.value.to_string(),
-                source: recording.plan.subtask_name(record.origin.source),
+                source: recording.plan.split_name(record.origin.split),
                 offset: record.origin.offset,
             });
         }
@@ -438,6 +440,12 @@ fn command_name(command: &Command) -> &'static str {
         Command::Checkpoint => "checkpoint",
         Command::Crash { .. } => "crash",
         Command::Restore { .. } => "restore",
-        Command::Stop => "stop",
+        Command::Stop => "cancel",
+        Command::Suspend => "suspend",
+        Command::Savepoint { .. } => "savepoint",
+        Command::StopWithSavepoint { .. } => "stop with savepoint",
+        Command::CancelWithSavepoint { .. } => "cancel with savepoint",
+        Command::CrashSeveral { .. } | Command::CrashTaskManager { .. } => "crash",
+        Command::Inject(_) => "inject",
     }
 }

@@ -6,13 +6,28 @@
 use std::ops::RangeInclusive;
 
 use crate::model::key_group::key_group_range;
-use crate::model::{ChannelId, JobGraph, KeyExpr, OperatorSpec, Partitioning, SubtaskId, Uid};
+use crate::model::{
+    ChannelId, JobGraph, KeyExpr, OperatorSpec, Partitioning, SplitId, SubtaskId, Uid,
+};
 
 /// All subtasks and channels of a job (Flink: `ExecutionGraph`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExecutionGraph {
     pub subtasks: Vec<SubtaskPlan>,
     pub channels: Vec<ChannelPlan>,
+    /// The splits of all sources, each source's together.
+    pub splits: Vec<SplitPlan>,
+}
+
+/// One part of a source's records, read in order by one subtask at a time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SplitPlan {
+    pub id: SplitId,
+    pub uid: Uid,
+    pub name: String,
+    /// From 0, among the source's `count` splits.
+    pub index: u32,
+    pub count: u32,
 }
 
 /// One parallel instance of an operator.
@@ -63,6 +78,7 @@ impl ExecutionGraph {
         let mut graph = Self {
             subtasks: Vec::new(),
             channels: Vec::new(),
+            splits: Vec::new(),
         };
         for vertex in &job.vertices {
             let max_parallelism = vertex.effective_max_parallelism();
@@ -80,6 +96,19 @@ impl ExecutionGraph {
                     outputs: Vec::new(),
                 });
             }
+            if let OperatorSpec::Source(spec) = &vertex.operator {
+                let count = spec.splits.unwrap_or(vertex.parallelism);
+                graph.splits.extend((0..count).map(|index| SplitPlan {
+                    id: SplitId(0),
+                    uid: vertex.uid.clone(),
+                    name: vertex.name.clone(),
+                    index,
+                    count,
+                }));
+            }
+        }
+        for (id, split) in (0..).zip(&mut graph.splits) {
+            split.id = SplitId(id);
         }
         for index in 0..job.edges.len() {
             graph.connect(job, index);
@@ -93,10 +122,7 @@ impl ExecutionGraph {
         let Some(target) = job.vertex(&edge.to) else {
             return;
         };
-        let key = match &target.operator {
-            OperatorSpec::KeyedSum(spec) => spec.key.clone().unwrap_or(KeyExpr::Column),
-            OperatorSpec::Source(_) | OperatorSpec::Sink(_) => KeyExpr::Column,
-        };
+        let key = target.operator.key().cloned().unwrap_or(KeyExpr::Column);
         for (position, from) in senders.iter().enumerate() {
             let reached = match edge.partitioning {
                 Partitioning::Forward => receivers.get(position..=position).unwrap_or_default(),
@@ -139,6 +165,23 @@ impl ExecutionGraph {
             .collect()
     }
 
+    /// The splits of source `uid`, by index.
+    pub fn splits_of<'a>(&'a self, uid: &'a Uid) -> impl Iterator<Item = &'a SplitPlan> {
+        self.splits.iter().filter(move |split| split.uid == *uid)
+    }
+
+    #[must_use]
+    pub fn split(&self, id: SplitId) -> &SplitPlan {
+        &self.splits[id.index()]
+    }
+
+    /// How a person calls this split: `numbers 1/1`, as its subtask where each subtask has one.
+    #[must_use]
+    pub fn split_name(&self, id: SplitId) -> String {
+        let split = self.split(id);
+        format!("{} {}/{}", split.name, split.index + 1, split.count)
+    }
+
     #[must_use]
     pub fn subtask(&self, id: SubtaskId) -> &SubtaskPlan {
         &self.subtasks[id.index()]
@@ -174,6 +217,6 @@ impl ExecutionGraph {
 }
 
 /// Validation bounds subtasks and channels far below `u32::MAX`.
-fn to_u32(index: usize) -> u32 {
+pub(crate) fn to_u32(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }

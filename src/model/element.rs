@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
-use super::ids::{CheckpointId, SubtaskId};
+use super::ids::{CheckpointId, SplitId};
 
 /// The key of a record or of a piece of keyed state.
 ///
@@ -78,12 +78,12 @@ impl fmt::Display for Key {
     }
 }
 
-/// Where an effect began: the record that a source subtask emitted as its `offset`-th (counted from 1).
+/// Where an effect began: the `offset`-th record of a source's split (counted from 1).
 ///
 /// Every element derived from it carries the same origin, so that each effect can be traced back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Origin {
-    pub source: SubtaskId,
+    pub split: SplitId,
     pub offset: u64,
 }
 
@@ -94,6 +94,57 @@ pub struct Record {
     pub key: Option<Key>,
     pub value: Decimal,
     pub origin: Origin,
+    /// When it happened, for event-time windows; not when it was read.
+    pub event_time: EventTime,
+}
+
+/// Milliseconds of event time: an own clock that the records carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct EventTime(pub i64);
+
+impl EventTime {
+    /// The record has none (Flink: `StreamRecord.hasTimestamp()` is false).
+    pub const NONE: Self = Self(i64::MIN);
+    /// The watermark after which nothing comes (Flink: `Watermark.MAX_WATERMARK`).
+    pub const MAX: Self = Self(i64::MAX);
+
+    #[must_use]
+    pub fn is_some(self) -> bool {
+        self != Self::NONE
+    }
+}
+
+/// The event times `start_ms..end_ms` (Flink: `TimeWindow`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TimeWindow {
+    pub start_ms: i64,
+    pub end_ms: i64,
+}
+
+impl TimeWindow {
+    /// The tumbling window of `size_ms` (> 0) that `time` is in.
+    #[must_use]
+    pub fn tumbling(time: EventTime, size_ms: u64) -> Self {
+        let size_ms = i64::try_from(size_ms).unwrap_or(i64::MAX).max(1);
+        let start_ms = time.0.saturating_sub(time.0.rem_euclid(size_ms));
+        Self {
+            start_ms,
+            end_ms: start_ms.saturating_add(size_ms),
+        }
+    }
+
+    /// The last event time in it: its timer is set to this.
+    #[must_use]
+    pub fn max_timestamp(self) -> EventTime {
+        EventTime(self.end_ms - 1)
+    }
+}
+
+impl fmt::Display for TimeWindow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}–{} ms", self.start_ms, self.end_ms)
+    }
 }
 
 /// The marker that separates the records of checkpoint `id` from those after it.
@@ -102,6 +153,83 @@ pub struct CheckpointBarrier {
     pub id: CheckpointId,
     /// When the coordinator triggered the checkpoint, in the driver's microseconds.
     pub triggered_us: u64,
+    pub alignment: Alignment,
+    pub kind: SnapshotKind,
+}
+
+impl CheckpointBarrier {
+    /// The barrier of an aligned checkpoint.
+    #[must_use]
+    pub fn aligned(id: CheckpointId, triggered_us: u64) -> Self {
+        Self {
+            id,
+            triggered_us,
+            alignment: Alignment::Aligned,
+            kind: SnapshotKind::Checkpoint,
+        }
+    }
+}
+
+/// How a barrier and the records around it treat each other (Flink: `CheckpointOptions.AlignmentType`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Alignment {
+    /// Records behind it are processed while others of its checkpoint are awaited.
+    AtLeastOnce,
+    /// Records behind it wait.
+    Aligned,
+    /// It overtakes the records before it, and they become part of the checkpoint.
+    Unaligned,
+    /// Aligned until then (from the trigger on, in the driver's microseconds); unaligned afterwards.
+    AlignedUntil { deadline_us: u64 },
+}
+
+/// What a snapshot is for (Flink: `SnapshotType`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SnapshotKind {
+    Checkpoint,
+    /// A person's: never subsumed, complete in itself.
+    Savepoint(SavepointFormat),
+    /// The same, and the job ends with it. `drain`: it first processes and emits all that it holds.
+    StopWithSavepoint {
+        format: SavepointFormat,
+        drain: bool,
+    },
+}
+
+impl SnapshotKind {
+    #[must_use]
+    pub fn is_savepoint(self) -> bool {
+        self != Self::Checkpoint
+    }
+
+    #[must_use]
+    pub fn format(self) -> Option<SavepointFormat> {
+        match self {
+            Self::Checkpoint => None,
+            Self::Savepoint(format) | Self::StopWithSavepoint { format, .. } => Some(format),
+        }
+    }
+}
+
+/// How the keyed state of a savepoint is written (Flink: `SavepointFormatType`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum SavepointFormat {
+    /// The same for every backend, so that it can be restored by another.
+    Canonical,
+    /// The backend's own.
+    Native,
+}
+
+impl SavepointFormat {
+    pub const ALL: [Self; 2] = [Self::Canonical, Self::Native];
+
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Canonical => "canonical",
+            Self::Native => "native",
+        }
+    }
 }
 
 /// What is not data, and keeps its place between the records of its channel.
@@ -110,6 +238,12 @@ pub enum StreamEvent {
     Barrier(CheckpointBarrier),
     /// This checkpoint was given up upstream: stop waiting for its barrier (Flink: `CancelCheckpointMarker`).
     CancelCheckpoint(CheckpointId),
+    /// No record with an event time up to this one will follow (Flink: `Watermark`).
+    Watermark(EventTime),
+    /// The channel does not hold back the watermark any more: nothing may come for long (`WatermarkStatus.IDLE`).
+    Idle,
+    /// It does again (`WatermarkStatus.ACTIVE`).
+    Active,
     /// The last record of this channel has passed; barriers may still follow (Flink: `EndOfData`).
     EndOfData,
     /// Nothing at all follows (Flink: `EndOfPartitionEvent`).

@@ -44,15 +44,44 @@ impl JobGraph {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vertex {
     pub uid: Uid,
+    /// Whether a person has given the uid, so that state finds its operator in a changed graph. Otherwise Flink derives
+    /// the operator's id from the structure of the graph, and a change of that loses it.
+    pub has_explicit_uid: bool,
     pub name: String,
     pub parallelism: u32,
     /// The number of key groups. None: Flink's default for this parallelism.
     pub max_parallelism: Option<u32>,
     pub position: Position,
     pub operator: OperatorSpec,
+    pub costs: VertexCosts,
+}
+
+/// Where an operator costs other than the job's cost model says, in virtual time. None: as the model says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VertexCosts {
+    pub process_us: Option<u64>,
+    pub snapshot_sync_us: Option<u64>,
+    pub snapshot_async_us: Option<u64>,
+    /// Only this subtask (from 0) costs so; the others are as the model says. None: all of them.
+    pub only_subtask: Option<u32>,
 }
 
 impl Vertex {
+    /// One subtask of `operator`, called as its uid.
+    #[must_use]
+    pub fn new(uid: Uid, operator: OperatorSpec) -> Self {
+        Self {
+            name: uid.as_str().to_owned(),
+            uid,
+            has_explicit_uid: true,
+            parallelism: 1,
+            max_parallelism: None,
+            position: Position::default(),
+            operator,
+            costs: VertexCosts::default(),
+        }
+    }
+
     #[must_use]
     pub fn effective_max_parallelism(&self) -> u32 {
         self.max_parallelism
@@ -81,7 +110,9 @@ pub struct Position {
 #[derive(Clone, Debug, PartialEq)]
 pub enum OperatorSpec {
     Source(SourceSpec),
+    Map(MapSpec),
     KeyedSum(KeyedSumSpec),
+    Window(WindowSpec),
     Sink(SinkSpec),
 }
 
@@ -91,9 +122,27 @@ impl OperatorSpec {
     pub fn kind_name(&self) -> &'static str {
         match self {
             Self::Source(_) => "source",
+            Self::Map(_) => "map",
             Self::KeyedSum(_) => "keyed sum",
+            Self::Window(_) => "window",
             Self::Sink(_) => "sink",
         }
+    }
+
+    /// How a keyed operator finds keys; none for others, and for those without a key yet.
+    #[must_use]
+    pub fn key(&self) -> Option<&KeyExpr> {
+        match self {
+            Self::KeyedSum(spec) => spec.key.as_ref(),
+            Self::Window(spec) => spec.key.as_ref(),
+            Self::Source(_) | Self::Map(_) | Self::Sink(_) => None,
+        }
+    }
+
+    /// Whether it keeps state by key.
+    #[must_use]
+    pub fn is_keyed(&self) -> bool {
+        matches!(self, Self::KeyedSum(_) | Self::Window(_))
     }
 }
 
@@ -104,14 +153,85 @@ pub struct SourceSpec {
     pub rate_per_s: f64,
     /// How many records the source emits in all, over its subtasks. None: no end (a CSV file ends by itself).
     pub end: Option<u64>,
+    /// Into how many splits the records are dealt: split `i` of `n` has the records `i+1, i+1+n` …, and each subtask
+    /// reads its splits. None: as many as there are subtasks, one for each; a restored job keeps the number it had.
+    pub splits: Option<u32>,
+    /// None: the records have no event time.
+    pub event_time: Option<EventTimeSpec>,
+    /// Once, the source falls silent for a while.
+    pub pause: Option<SourcePause>,
+}
+
+impl SourceSpec {
+    /// One that needs no more than this.
+    #[must_use]
+    pub fn new(kind: SourceKind, rate_per_s: f64, end: Option<u64>) -> Self {
+        Self {
+            kind,
+            rate_per_s,
+            end,
+            splits: None,
+            event_time: None,
+            pause: None,
+        }
+    }
+}
+
+/// Records and time by which they say when they happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventTimeSpec {
+    /// The `n`-th record of the source (from 0) happened at `n × step_ms`.
+    pub step_ms: u64,
+    /// Of every so many records the last one comes late. 0: none does.
+    pub late_every: u32,
+    /// By how much it happened earlier than its place says.
+    pub late_by_ms: u64,
+    /// The watermark stays so much behind the newest record (Flink: `forBoundedOutOfOrderness`).
+    pub max_lateness_ms: u64,
+    /// A source subtask without a record for so long, in virtual time, is idle (Flink: `withIdleness`). None: never.
+    pub idle_after_ms: Option<u64>,
+}
+
+/// After `after_records` of a subtask, it emits nothing for `for_ms`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourcePause {
+    pub after_records: u64,
+    pub for_ms: u64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum SourceKind {
-    /// 1, 2, 3 …; subtask `i` of `p` emits `i+1, i+1+p, i+1+2p` …
+    /// 1, 2, 3 …
     Sequence,
-    /// The rows of a file; subtask `i` of `p` reads rows `i+1, i+1+p` …
+    /// The rows of a file.
     Csv(CsvSpec),
+}
+
+/// One record in, one record out: the value times `factor`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MapSpec {
+    pub factor: i32,
+}
+
+impl Default for MapSpec {
+    fn default() -> Self {
+        Self { factor: 1 }
+    }
+}
+
+/// A tumbling event-time window per key (Flink: `TumblingEventTimeWindows`, allowed lateness 0).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WindowSpec {
+    /// None until a person has chosen one: such a job does not run.
+    pub key: Option<KeyExpr>,
+    pub size_ms: u64,
+    pub aggregate: WindowAggregate,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum WindowAggregate {
+    Sum,
+    Count,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,9 +284,38 @@ impl KeyExpr {
     }
 }
 
-/// A sink collects what reaches it; plain: what it has taken is out, and stays out after a restart.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SinkSpec {}
+/// A sink takes what reaches it out of the job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SinkSpec {
+    pub kind: SinkKind,
+}
+
+/// What a restart does to that which a sink has taken since the last checkpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum SinkKind {
+    /// It stays out, and comes out again.
+    #[default]
+    Plain,
+    /// It comes again and overwrites itself: the newest value of each key counts.
+    Upsert,
+    /// It was never visible: records are written into a transaction that is committed with the checkpoint
+    /// (Flink: `TwoPhaseCommitSinkFunction`). The outside system aborts a transaction that is open for too long.
+    TwoPhaseCommit { transaction_timeout_ms: u64 },
+}
+
+impl SinkKind {
+    /// Kafka's `transaction.timeout.ms` as Flink's sink sets it.
+    pub const DEFAULT_TRANSACTION_TIMEOUT_MS: u64 = 3_600_000;
+
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Upsert => "upsert",
+            Self::TwoPhaseCommit { .. } => "two-phase commit",
+        }
+    }
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {

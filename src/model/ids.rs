@@ -67,6 +67,11 @@ number_id! {
 }
 
 number_id! {
+    /// One part of a source's records, read in order: its index in the execution graph.
+    SplitId(u32)
+}
+
+number_id! {
     /// One FIFO connection between two subtasks: its index in the execution graph.
     ChannelId(u32)
 }
@@ -78,9 +83,32 @@ impl SubtaskId {
     }
 }
 
+impl SplitId {
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 impl ChannelId {
     #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize
+    }
+}
+
+/// A transaction of a two-phase commit sink in the system that it writes to.
+///
+/// Numbered per sink subtask, over all attempts of a run: never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TransactionId {
+    /// The run's sink subtask that began it.
+    pub subtask: SubtaskId,
+    pub number: u64,
+}
+
+impl fmt::Display for TransactionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "tx{}", self.number)
     }
 }

@@ -12,14 +12,19 @@ pub mod script;
 pub mod validate;
 
 pub use config::{
-    BackendKind, CheckpointConfig, CostModel, JobConfig, RestartStrategy, StorageKind,
+    BackendKind, CheckpointConfig, CheckpointMode, CostModel, ExponentialDelay, FailoverStrategy,
+    JobConfig, RestartStrategy, Retention, StorageKind,
 };
-pub use element::{CheckpointBarrier, Key, Origin, Record, StreamElement, StreamEvent};
+pub use element::{
+    Alignment, CheckpointBarrier, EventTime, Key, Origin, Record, SavepointFormat, SnapshotKind,
+    StreamElement, StreamEvent, TimeWindow,
+};
 pub use graph::{
-    CsvSpec, Edge, JobGraph, KeyExpr, KeyedSumSpec, OperatorSpec, Partitioning, Position, SinkSpec,
-    SourceKind, SourceSpec, Vertex,
+    CsvSpec, Edge, EventTimeSpec, JobGraph, KeyExpr, KeyedSumSpec, MapSpec, OperatorSpec,
+    Partitioning, Position, SinkKind, SinkSpec, SourceKind, SourcePause, SourceSpec, Vertex,
+    VertexCosts, WindowAggregate, WindowSpec,
 };
-pub use ids::{ChannelId, CheckpointId, SubtaskId, Uid};
+pub use ids::{ChannelId, CheckpointId, SplitId, SubtaskId, TransactionId, Uid};
 pub use rust_decimal::Decimal;
-pub use script::{Command, ScriptEntry, When};
+pub use script::{Command, Fault, FaultKind, ScriptEntry, When};
 pub use validate::{Problem, Severity, Site, validate};

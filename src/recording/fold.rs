@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::view::{
-    ChannelView, CheckpointStatus, CheckpointView, InFlight, Lineage, Row, SnapshotView,
+    ChannelView, CheckpointStatus, CheckpointView, InFlight, Lineage, Row, SnapshotView, SplitView,
     SubtaskView, View,
 };
 use crate::engine::event::{
@@ -12,8 +12,7 @@ use crate::engine::event::{
 };
 use crate::engine::plan::ExecutionGraph;
 use crate::model::{
-    ChannelId, CheckpointId, Decimal, Key, OperatorSpec, Record, StreamElement, StreamEvent,
-    SubtaskId,
+    ChannelId, CheckpointId, Decimal, Key, Record, SplitId, StreamElement, StreamEvent, SubtaskId,
 };
 
 impl View {
@@ -28,6 +27,7 @@ impl View {
             restarts: 0,
             subtasks: plan.subtasks.iter().map(|_| SubtaskView::new()).collect(),
             channels: vec![ChannelView::default(); plan.channels.len()],
+            splits: vec![SplitView::default(); plan.splits.len()],
             checkpoints: BTreeMap::new(),
             store: Vec::new(),
             queued_triggers: 0,
@@ -139,10 +139,16 @@ impl View {
 
     fn apply_subtask(&mut self, plan: &ExecutionGraph, event: &EventKind) {
         match event {
-            EventKind::SourceAdvanced { subtask, offset } => {
-                let view = self.subtask(*subtask);
+            EventKind::SourceAdvanced {
+                subtask,
+                split,
+                offset,
+            } => {
+                let view = &mut self.splits[split.index()];
                 view.offset = *offset;
                 view.highest_offset = view.highest_offset.max(*offset);
+                let view = self.subtask(*subtask);
+                view.offset += 1;
                 view.emitted += 1;
             }
             EventKind::StateChanged {
@@ -151,7 +157,9 @@ impl View {
                 value,
                 ..
             } => self.change_state(*subtask, key, *value),
-            EventKind::Collected { subtask, record } => self.collect(*subtask, record),
+            EventKind::Collected {
+                subtask, record, ..
+            } => self.collect(*subtask, record),
             EventKind::Busy { subtask, until_us } => {
                 self.subtask(*subtask).busy_until_us = *until_us;
             }
@@ -159,9 +167,13 @@ impl View {
             EventKind::Restored {
                 subtask,
                 from,
-                offset,
+                offsets,
                 state,
-            } => self.restore(plan, *subtask, *from, *offset, state),
+                ..
+            } => {
+                self.restore_offsets(*subtask, offsets);
+                self.restore(plan, *subtask, *from, state);
+            }
             _ => {}
         }
     }
@@ -197,23 +209,31 @@ impl View {
         }
     }
 
+    fn restore_offsets(&mut self, subtask: SubtaskId, offsets: &[(SplitId, u64)]) {
+        let is_first = self.restarts == 0;
+        for (split, offset) in offsets {
+            let view = &mut self.splits[split.index()];
+            view.offset = *offset;
+            if is_first {
+                view.first_offset = *offset;
+                view.highest_offset = *offset;
+            }
+        }
+        let view = self.subtask(subtask);
+        view.offset = offsets.iter().map(|(_, offset)| offset).sum();
+        view.splits = offsets.iter().map(|(split, _)| *split).collect();
+    }
+
     fn restore(
         &mut self,
         plan: &ExecutionGraph,
         subtask: SubtaskId,
         from: Option<CheckpointId>,
-        offset: Option<u64>,
         state: &[(Key, Decimal)],
     ) {
         let checkpoint = from.and_then(|id| self.checkpoints.get(&id)).cloned();
-        let is_first = self.restarts == 0;
         let view = self.subtask(subtask);
-        view.offset = offset.unwrap_or(0);
-        if is_first {
-            view.first_offset = view.offset;
-            view.highest_offset = view.offset;
-        }
-        let is_keyed = matches!(plan.subtask(subtask).operator, OperatorSpec::KeyedSum(_));
+        let is_keyed = plan.subtask(subtask).operator.is_keyed();
         let finished = checkpoint
             .as_ref()
             .is_some_and(|c| c.finished.contains(&subtask));
@@ -344,6 +364,9 @@ impl View {
         };
         let at_us = self.at_us;
         let is_source = plan.subtask(subtask).inputs.is_empty();
+        let splits = self.subtasks[subtask.index()].splits.iter();
+        let offsets = splits.map(|split| (*split, self.splits[split.index()].offset));
+        let offsets = offsets.collect();
         let view = self.subtask(subtask);
         view.sync = Some((checkpoint, sync_until_us));
         view.writing.push(checkpoint);
@@ -361,6 +384,7 @@ impl View {
             snapshot.sync_until_us = Some(sync_until_us);
             snapshot.size_bytes = size_bytes;
             snapshot.offset = offset;
+            snapshot.offsets = offsets;
             snapshot.rows = rows;
             snapshot.counted = counted;
         });
@@ -385,8 +409,7 @@ impl SubtaskView {
         Self {
             status: SubtaskStatus::Initializing,
             offset: 0,
-            highest_offset: 0,
-            first_offset: 0,
+            splits: Vec::new(),
             rows: BTreeMap::new(),
             collected: 0,
             recent: VecDeque::new(),

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::view::SplitView;
 use super::{Recording, View};
 use crate::model::{OperatorSpec, Origin, Partitioning, StreamElement, Uid};
 
@@ -47,9 +48,9 @@ pub struct Tally {
 struct Effects<'a> {
     recording: &'a Recording,
     view: &'a View,
-    /// Per source subtask and record, per vertex of interest.
+    /// Per split and record, over the vertices of interest.
     verdicts: Vec<Vec<Verdict>>,
-    /// Per source subtask and record: it counts at some vertex of interest.
+    /// Per split and record: it counts at some vertex of interest.
     touched: Vec<Vec<bool>>,
 }
 
@@ -66,14 +67,11 @@ impl Recording {
     /// The ledger at `view`.
     #[must_use]
     pub fn ledger(&self, view: &View) -> Ledger {
-        let sources = self.plan.subtasks.iter().zip(&view.subtasks);
-        let emitted = |view: &super::view::SubtaskView| view.highest_offset - view.first_offset;
-        let of_sources = sources.filter(|(plan, _)| plan.inputs.is_empty());
         let is_sum = |operator: &OperatorSpec| matches!(operator, OperatorSpec::KeyedSum(_));
         let is_sink = |operator: &OperatorSpec| matches!(operator, OperatorSpec::Sink(_));
         let (state, output) = (self.tally(view, is_sum), self.tally(view, is_sink));
         Ledger {
-            emitted: of_sources.map(|(_, view)| emitted(view)).sum(),
+            emitted: view.splits.iter().map(SplitView::emitted).sum(),
             state: state.map(|(tally, _)| tally),
             output: output.map(|(tally, _)| tally),
             open: state
@@ -148,16 +146,14 @@ impl Recording {
 
 impl<'a> Effects<'a> {
     fn new(recording: &'a Recording, view: &'a View) -> Self {
-        let records = |view: &super::view::SubtaskView| {
-            usize::try_from(view.highest_offset - view.first_offset).unwrap_or(0)
-        };
+        let records = |view: &SplitView| usize::try_from(view.emitted()).unwrap_or(0);
         let blank = |view| vec![Verdict::Unreached; records(view)];
         Self {
             recording,
             view,
-            verdicts: view.subtasks.iter().map(blank).collect(),
+            verdicts: view.splits.iter().map(blank).collect(),
             touched: view
-                .subtasks
+                .splits
                 .iter()
                 .map(|view| vec![false; records(view)])
                 .collect(),
@@ -172,12 +168,12 @@ impl<'a> Effects<'a> {
             .map(|records| vec![0; records.len()])
             .collect();
         for origin in self.effects_at(uid) {
-            let first = self.view.subtasks[origin.source.index()].first_offset;
+            let first = self.view.splits[origin.split.index()].first_offset;
             let index = origin
                 .offset
                 .checked_sub(first + 1)
                 .and_then(|i| usize::try_from(i).ok());
-            let count = index.and_then(|index| counts[origin.source.index()].get_mut(index));
+            let count = index.and_then(|index| counts[origin.split.index()].get_mut(index));
             if let Some(count) = count {
                 *count += 1;
             }
@@ -190,15 +186,11 @@ impl<'a> Effects<'a> {
         for (plan, (verdicts, counts)) in self
             .recording
             .plan
-            .subtasks
+            .splits
             .iter()
             .zip(self.verdicts.iter_mut().zip(&counts))
         {
-            let expected = if plan.inputs.is_empty() {
-                self.recording.copies(&plan.uid, uid)
-            } else {
-                0
-            };
+            let expected = self.recording.copies(&plan.uid, uid);
             if expected == 0 {
                 continue;
             }
@@ -235,15 +227,15 @@ impl<'a> Effects<'a> {
     /// Tell apart the records that do not count yet.
     fn open(&self, in_flight: &BTreeSet<Origin>) -> Open {
         let mut open = Open::default();
-        let subtasks = self.recording.plan.subtasks.iter().zip(&self.view.subtasks);
+        let splits = self.recording.plan.splits.iter().zip(&self.view.splits);
         for ((plan, view), (verdicts, touched)) in
-            subtasks.zip(self.verdicts.iter().zip(&self.touched))
+            splits.zip(self.verdicts.iter().zip(&self.touched))
         {
             for (offset, (verdict, touched)) in
                 (view.first_offset + 1..).zip(verdicts.iter().zip(touched))
             {
                 let origin = Origin {
-                    source: plan.id,
+                    split: plan.id,
                     offset,
                 };
                 match verdict {

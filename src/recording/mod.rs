@@ -65,7 +65,9 @@ impl Recording {
                 let before = self.head.subtasks[subtask.index()].counted;
                 self.lineages.push((*origin, before));
             }
-            EventKind::Collected { subtask, record } => {
+            EventKind::Collected {
+                subtask, record, ..
+            } => {
                 self.outputs
                     .push((self.events.len() + 1, *subtask, record.clone()));
             }
@@ -248,7 +250,10 @@ pub fn concerns_barriers(event: &EventKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Decimal, Key, KeyExpr, KeyedSumSpec, OperatorSpec, Position, Uid, Vertex};
+    use crate::model::{
+        Decimal, Key, KeyExpr, KeyedSumSpec, OperatorSpec, Position, SplitId, Uid, Vertex,
+        VertexCosts,
+    };
 
     /// One keyed sum of very many keys, each new.
     fn recording_of_keys(keys: i32) -> Recording {
@@ -257,6 +262,8 @@ mod tests {
         };
         let sum = Vertex {
             uid: Uid::new("sum"),
+            has_explicit_uid: true,
+            costs: VertexCosts::default(),
             name: "sum".to_owned(),
             parallelism: 1,
             max_parallelism: None,
@@ -276,7 +283,7 @@ mod tests {
                 key: Key::int(key),
                 value: Decimal::ONE,
                 origin: Origin {
-                    source: SubtaskId(0),
+                    split: SplitId(0),
                     offset: step,
                 },
             };

@@ -4,7 +4,9 @@ use super::Recording;
 use crate::engine::event::{
     CommandOrigin, EventKind, IgnoredAck, JobStatus, Outcome, SubtaskStatus,
 };
-use crate::model::{ChannelId, Command, Record, StreamElement, StreamEvent, SubtaskId};
+use crate::model::{
+    ChannelId, Command, EventTime, Fault, Record, StreamElement, StreamEvent, SubtaskId,
+};
 
 impl Recording {
     /// One sentence about the event at `index`; empty beyond the end.
@@ -71,7 +73,9 @@ impl Recording {
             EventKind::ChannelCleared { channel } => {
                 format!("What was on {} is gone.", self.channel_name(*channel))
             }
-            EventKind::SourceAdvanced { subtask, offset } => {
+            EventKind::SourceAdvanced {
+                subtask, offset, ..
+            } => {
                 format!("{} is at offset {offset}.", self.name(*subtask))
             }
             EventKind::StateChanged {
@@ -83,9 +87,11 @@ impl Recording {
                 "{} counts record {} of {}: {key} is {value}.",
                 self.name(*subtask),
                 origin.offset,
-                self.name(origin.source)
+                self.plan.split_name(origin.split)
             ),
-            EventKind::Collected { subtask, record } => {
+            EventKind::Collected {
+                subtask, record, ..
+            } => {
                 format!(
                     "{} collects {}.",
                     self.name(*subtask),
@@ -249,7 +255,21 @@ impl Recording {
             Command::Restore {
                 checkpoint: Some(id),
             } => format!("restore checkpoint {id}"),
-            Command::Stop => "stop the job".to_owned(),
+            Command::Stop => "cancel the job".to_owned(),
+            Command::Suspend => "suspend the job".to_owned(),
+            Command::Savepoint { format } => format!("take a {} savepoint", format.name()),
+            Command::StopWithSavepoint { format, drain } => {
+                let how = if *drain { ", drained," } else { "" };
+                format!("stop the job{how} with a {} savepoint", format.name())
+            }
+            Command::CancelWithSavepoint { format } => {
+                format!("cancel the job with a {} savepoint", format.name())
+            }
+            Command::CrashSeveral { subtasks } => format!("crash {} subtasks", subtasks.len()),
+            Command::CrashTaskManager { index } => format!("crash TaskManager {}", index + 1),
+            Command::Inject(Fault { kind, uid, subtask }) => {
+                format!("inject: {} at {uid} {}", kind.name(), subtask + 1)
+            }
         }
     }
 }
@@ -271,7 +291,9 @@ fn describe_job(status: &JobStatus) -> String {
             "The job starts afresh: there is no completed checkpoint.".to_owned()
         }
         JobStatus::Finished => "The job has finished.".to_owned(),
-        JobStatus::Canceled => "The job is stopped.".to_owned(),
+        JobStatus::Canceled => "The job is canceled.".to_owned(),
+        JobStatus::Failed { cause } => format!("The job has failed for good: {cause}"),
+        JobStatus::Suspended => "The job is suspended.".to_owned(),
     }
 }
 
@@ -302,6 +324,12 @@ pub fn describe_element(element: &StreamElement) -> String {
         StreamElement::Event(StreamEvent::CancelCheckpoint(id)) => {
             format!("the cancel marker of checkpoint {id}")
         }
+        StreamElement::Event(StreamEvent::Watermark(EventTime::MAX)) => {
+            "the last watermark".to_owned()
+        }
+        StreamElement::Event(StreamEvent::Watermark(time)) => format!("watermark {} ms", time.0),
+        StreamElement::Event(StreamEvent::Idle) => "the idle marker".to_owned(),
+        StreamElement::Event(StreamEvent::Active) => "the active marker".to_owned(),
         StreamElement::Event(StreamEvent::EndOfData) => "the end of data".to_owned(),
         StreamElement::Event(StreamEvent::EndOfPartition) => "the end of the channel".to_owned(),
     }

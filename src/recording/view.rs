@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rust_decimal::Decimal;
 
 use crate::engine::event::{AbortReason, CheckpointKind, JobStatus, SubtaskStatus};
-use crate::model::{CheckpointId, Key, Record, StreamElement, StreamEvent, SubtaskId};
+use crate::model::{CheckpointId, Key, Record, SplitId, StreamElement, StreamEvent, SubtaskId};
 
 /// The state of a run after a prefix of its events.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +27,8 @@ pub struct View {
     pub subtasks: Vec<SubtaskView>,
     /// By [`ChannelId`].
     pub channels: Vec<ChannelView>,
+    /// By [`SplitId`].
+    pub splits: Vec<SplitView>,
     /// All that were ever triggered.
     pub checkpoints: BTreeMap<CheckpointId, Arc<CheckpointView>>,
     /// The completed checkpoints that can be restored, in the order of the store: the last one is the latest.
@@ -54,11 +56,10 @@ impl View {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SubtaskView {
     pub status: SubtaskStatus,
-    /// Sources: how many records this subtask has emitted (also what its checkpoint holds).
+    /// Sources: how many records of its splits are emitted (also what its checkpoint holds).
     pub offset: u64,
-    /// Sources: the highest offset ever emitted, and the one that the run began with.
-    pub highest_offset: u64,
-    pub first_offset: u64,
+    /// Sources: the splits that it reads.
+    pub splits: Vec<SplitId>,
     /// Keyed sums: the running sum per key, sorted by key.
     pub rows: BTreeMap<Key, Row>,
     /// Sinks: how many records were collected since the run's beginning; never turned back.
@@ -83,6 +84,23 @@ pub struct SubtaskView {
 
 impl SubtaskView {
     pub const RECENT: usize = 64;
+}
+
+/// How far one split of a source is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SplitView {
+    pub offset: u64,
+    /// The highest offset ever emitted, and the one that the run began with.
+    pub highest_offset: u64,
+    pub first_offset: u64,
+}
+
+impl SplitView {
+    /// How many of its records this run has emitted, each once.
+    #[must_use]
+    pub fn emitted(&self) -> u64 {
+        self.highest_offset - self.first_offset
+    }
 }
 
 /// One key's sum.
@@ -193,8 +211,10 @@ pub struct SnapshotView {
     pub acknowledged_us: Option<u64>,
     pub declined: Option<AbortReason>,
     pub size_bytes: u64,
-    /// Captured source offset.
+    /// Captured source offset, all splits together.
     pub offset: Option<u64>,
+    /// The same by split.
+    pub offsets: Vec<(SplitId, u64)>,
     /// Captured keyed state.
     pub rows: BTreeMap<Key, Decimal>,
     /// The records counted in the captured state.

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use crate::model::{
-    Command, Edge, JobGraph, KeyedSumSpec, OperatorSpec, Partitioning, Position, SinkSpec,
-    SourceKind, SourceSpec, Uid, Vertex, When,
+    Command, Edge, Fault, JobGraph, KeyedSumSpec, OperatorSpec, Partitioning, Position, SinkSpec,
+    SourceKind, SourceSpec, Uid, Vertex, VertexCosts, When,
 };
 
 use super::canvas::NODE_SIZE;
@@ -27,6 +27,8 @@ pub fn add_vertex(job: &mut JobGraph, kind: VertexKind, at: Option<Position>) ->
         max_parallelism: None,
         position,
         operator: operator(kind),
+        has_explicit_uid: true,
+        costs: VertexCosts::default(),
     });
     uid
 }
@@ -37,13 +39,16 @@ fn operator(kind: VertexKind) -> OperatorSpec {
             kind,
             rate_per_s,
             end: None,
+            splits: None,
+            event_time: None,
+            pause: None,
         })
     };
     match kind {
         VertexKind::Sequence => source(SourceKind::Sequence, 10.0),
         VertexKind::Csv => source(SourceKind::Csv(super::inspector::empty_csv()), 10.0),
         VertexKind::KeyedSum => OperatorSpec::KeyedSum(KeyedSumSpec::default()),
-        VertexKind::Sink => OperatorSpec::Sink(SinkSpec {}),
+        VertexKind::Sink => OperatorSpec::Sink(SinkSpec::default()),
     }
 }
 
@@ -117,8 +122,8 @@ pub fn connect(job: &mut JobGraph, from: &Uid, to: &Uid) {
         return;
     }
     let partitioning = match target.operator {
-        OperatorSpec::KeyedSum(_) => Partitioning::Hash,
-        OperatorSpec::Source(_) | OperatorSpec::Sink(_) => Partitioning::Rebalance,
+        OperatorSpec::KeyedSum(_) | OperatorSpec::Window(_) => Partitioning::Hash,
+        _ => Partitioning::Rebalance,
     };
     job.edges.push(Edge {
         from: from.clone(),
@@ -166,9 +171,10 @@ fn script_uids<'a>(
         When::Emitted { uid, .. } | When::Processed { uid, .. } => Some(uid),
         When::AtMs(_) => None,
     };
-    let of_command = match command {
-        Command::Crash { uid, .. } => Some(uid),
-        Command::Checkpoint | Command::Restore { .. } | Command::Stop => None,
+    let of_command: Vec<&mut Uid> = match command {
+        Command::Crash { uid, .. } | Command::Inject(Fault { uid, .. }) => vec![uid],
+        Command::CrashSeveral { subtasks } => subtasks.iter_mut().map(|(uid, _)| uid).collect(),
+        _ => Vec::new(),
     };
     of_when.into_iter().chain(of_command)
 }

@@ -9,13 +9,13 @@ use rust_decimal::Decimal;
 use crate::engine::event::{CheckpointKind, JobStatus, SubtaskStatus};
 use crate::engine::plan::ExecutionGraph;
 use crate::model::{
-    CheckpointBarrier, CheckpointId, Edge, JobGraph, Key, KeyExpr, KeyedSumSpec, OperatorSpec,
-    Origin, Partitioning, Position, Record, SinkSpec, SourceKind, SourceSpec, StreamElement,
-    StreamEvent, SubtaskId, Uid, Vertex,
+    CheckpointBarrier, CheckpointId, Edge, EventTime, JobGraph, Key, KeyExpr, KeyedSumSpec,
+    OperatorSpec, Origin, Partitioning, Position, Record, SinkSpec, SourceKind, SourceSpec,
+    SplitId, StreamElement, StreamEvent, SubtaskId, Uid, Vertex, VertexCosts,
 };
 use crate::recording::View;
 use crate::recording::view::{
-    ChannelView, CheckpointStatus, CheckpointView, InFlight, Lineage, Row, SnapshotView,
+    ChannelView, CheckpointStatus, CheckpointView, InFlight, Lineage, Row, SnapshotView, SplitView,
     SubtaskView,
 };
 
@@ -61,8 +61,7 @@ fn idle_subtask() -> SubtaskView {
     SubtaskView {
         status: SubtaskStatus::Running,
         offset: 0,
-        highest_offset: 0,
-        first_offset: 0,
+        splits: Vec::new(),
         rows: BTreeMap::new(),
         at_finish: None,
         collected: 0,
@@ -88,22 +87,20 @@ fn on_the_way(element: StreamElement, progress: f64) -> InFlight {
 
 fn record(source: u32, value: i64, progress: f64) -> InFlight {
     let origin = Origin {
-        source: SubtaskId(source),
+        split: SplitId(source),
         offset: value as u64,
     };
     let record = Record {
         key: None,
         value: Decimal::from(value),
         origin,
+        event_time: EventTime::NONE,
     };
     on_the_way(StreamElement::Record(record), progress)
 }
 
 fn barrier(progress: f64) -> InFlight {
-    let barrier = CheckpointBarrier {
-        id: CheckpointId(3),
-        triggered_us: 380_000,
-    };
+    let barrier = CheckpointBarrier::aligned(CheckpointId(3), 380_000);
     on_the_way(
         StreamElement::Event(StreamEvent::Barrier(barrier)),
         progress,
@@ -242,6 +239,7 @@ pub fn two_sources() -> Moment {
         at_us: NOW_US,
         job: JobStatus::Running,
         restarts: 0,
+        splits: vec![SplitView::default(); 2],
         subtasks,
         channels,
         checkpoints: checkpoints
@@ -269,6 +267,8 @@ fn vertex(
     operator: OperatorSpec,
 ) -> Vertex {
     Vertex {
+        has_explicit_uid: true,
+        costs: VertexCosts::default(),
         uid: Uid::new(uid),
         name: name.to_owned(),
         parallelism,
@@ -279,11 +279,7 @@ fn vertex(
 }
 
 fn sequence(uid: &str, name: &str, rate_per_s: f64, at: (f32, f32)) -> Vertex {
-    let spec = SourceSpec {
-        kind: SourceKind::Sequence,
-        rate_per_s,
-        end: None,
-    };
+    let spec = SourceSpec::new(SourceKind::Sequence, rate_per_s, None);
     vertex(uid, name, 1, at, OperatorSpec::Source(spec))
 }
 
@@ -319,7 +315,7 @@ pub fn two_sources_job() -> JobGraph {
                 "sink",
                 1,
                 (900.0, 311.0),
-                OperatorSpec::Sink(SinkSpec {}),
+                OperatorSpec::Sink(SinkSpec::default()),
             ),
         ],
         edges: vec![

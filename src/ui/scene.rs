@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::engine::event::SubtaskStatus;
-use crate::engine::plan::{ExecutionGraph, SubtaskPlan};
+use crate::engine::plan::{ExecutionGraph, SplitPlan, SubtaskPlan};
 use crate::model::{
-    ChannelId, CheckpointId, JobGraph, Key, KeyExpr, OperatorSpec, Record, StreamElement,
+    ChannelId, CheckpointId, EventTime, JobGraph, Key, KeyExpr, Record, SplitId, StreamElement,
     StreamEvent, SubtaskId,
 };
 use crate::recording::View;
@@ -33,6 +33,14 @@ impl<'a> Scene<'a> {
         &self.view.channels[id.index()]
     }
 
+    /// The same for a split of a source: `a`, or `a 2`.
+    fn split_name(&self, id: SplitId) -> String {
+        let SplitPlan {
+            name, index, count, ..
+        } = self.plan.split(id);
+        numbered(name, *index, *count)
+    }
+
     /// The shortest name that tells this subtask from others: `b`, or `sum 2`.
     #[must_use]
     pub fn short_name(&self, id: SubtaskId) -> String {
@@ -42,12 +50,7 @@ impl<'a> Scene<'a> {
             parallelism,
             ..
         } = self.plan.subtask(id);
-        let short = name.strip_prefix("source ").unwrap_or(name);
-        if *parallelism == 1 {
-            short.to_owned()
-        } else {
-            format!("{short} {}", index + 1)
-        }
+        numbered(name, *index, *parallelism)
     }
 
     /// `a → sum 1/2`: a lone subtask needs no number.
@@ -74,16 +77,16 @@ impl<'a> Scene<'a> {
     #[must_use]
     pub fn key_of(&self, channel: ChannelId, record: &Record) -> Option<Key> {
         let receiver = self.plan.subtask(self.plan.channel(channel).to);
-        match &receiver.operator {
-            OperatorSpec::KeyedSum(spec) => spec.key.as_ref()?.key_of(record),
-            OperatorSpec::Source(_) | OperatorSpec::Sink(_) => record.key.clone(),
+        if receiver.operator.is_keyed() {
+            return receiver.operator.key()?.key_of(record);
         }
+        record.key.clone()
     }
 
     /// Which of the job's sources the record came from, from 0: decides its shape.
     #[must_use]
     pub fn source_index(&self, record: &Record) -> usize {
-        let Some(origin) = self.plan.subtasks.get(record.origin.source.index()) else {
+        let Some(origin) = self.plan.splits.get(record.origin.split.index()) else {
             return 0;
         };
         let sources = self.job.vertices.iter().filter(|vertex| vertex.is_source());
@@ -98,7 +101,7 @@ impl<'a> Scene<'a> {
     pub fn origin_name(&self, record: &Record) -> String {
         format!(
             "{}@{}",
-            self.short_name(record.origin.source),
+            self.split_name(record.origin.split),
             record.origin.offset
         )
     }
@@ -233,6 +236,15 @@ fn hash(text: &str) -> usize {
     })
 }
 
+fn numbered(name: &str, index: u32, count: u32) -> String {
+    let short = name.strip_prefix("source ").unwrap_or(name);
+    if count == 1 {
+        short.to_owned()
+    } else {
+        format!("{short} {}", index + 1)
+    }
+}
+
 /// How a person calls an element: `record 7`, `barrier 3`.
 #[must_use]
 pub fn element_name(element: &StreamElement) -> String {
@@ -240,6 +252,10 @@ pub fn element_name(element: &StreamElement) -> String {
         StreamElement::Record(record) => format!("record {}", super::figures::value(record.value)),
         StreamElement::Event(StreamEvent::Barrier(barrier)) => format!("barrier {}", barrier.id),
         StreamElement::Event(StreamEvent::CancelCheckpoint(id)) => format!("cancel marker {id}"),
+        StreamElement::Event(StreamEvent::Watermark(EventTime::MAX)) => "last watermark".to_owned(),
+        StreamElement::Event(StreamEvent::Watermark(time)) => format!("watermark {} ms", time.0),
+        StreamElement::Event(StreamEvent::Idle) => "idle marker".to_owned(),
+        StreamElement::Event(StreamEvent::Active) => "active marker".to_owned(),
         StreamElement::Event(StreamEvent::EndOfData) => "end of data".to_owned(),
         StreamElement::Event(StreamEvent::EndOfPartition) => "end of channel".to_owned(),
     }

@@ -40,11 +40,7 @@ impl World {
     }
 
     fn ack(&mut self, subtask: usize, checkpoint: u64) -> Vec<Order> {
-        let state = SubtaskState {
-            finished: false,
-            source_offset: None,
-            keyed: None,
-        };
+        let state = SubtaskState::default();
         self.coordinator
             .on_ack((self.subtasks[subtask], id(checkpoint)), state, false);
         self.coordinator.take_orders()

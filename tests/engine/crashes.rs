@@ -162,7 +162,10 @@ fn a_crash_between_the_last_acknowledgement_and_completion_loses_that_checkpoint
 #[test]
 fn the_restart_strategy_restores_by_itself() {
     let mut job = small_job();
-    job.config.restart = RestartStrategy::FixedDelay { delay_ms: 300 };
+    job.config.restart = RestartStrategy::FixedDelay {
+        attempts: RestartStrategy::UNLIMITED_ATTEMPTS,
+        delay_ms: 300,
+    };
     let mut rig = Rig::new(&job);
     rig.run_until(|view| view.state_changes >= 5);
     rig.crash("sum", 1);

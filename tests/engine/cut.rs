@@ -24,12 +24,9 @@ fn assert_cut(rig: &Rig, checkpoint: &CheckpointView) {
         checkpoint.id
     );
     let mut before = BTreeSet::new();
-    for (source, snapshot) in &checkpoint.subtasks {
-        let offsets = 1..=snapshot.offset.unwrap_or(0);
-        before.extend(offsets.map(|offset| Origin {
-            source: *source,
-            offset,
-        }));
+    let snapshots = checkpoint.subtasks.values();
+    for (split, offset) in snapshots.flat_map(|snapshot| snapshot.offsets.iter().copied()) {
+        before.extend((1..=offset).map(|offset| Origin { split, offset }));
     }
     assert_eq!(once, before, "checkpoint {}", checkpoint.id);
 }

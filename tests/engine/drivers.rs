@@ -82,7 +82,10 @@ fn a_live_run_with_a_killed_thread_ends_with_the_steppers_sums() {
     for backend in BackendKind::ALL {
         let mut job = with_backend(sum_job(&SOURCES, 7, 3), backend);
         job.script = script(9_000);
-        job.config.restart = RestartStrategy::FixedDelay { delay_ms: 1 };
+        job.config.restart = RestartStrategy::FixedDelay {
+            attempts: RestartStrategy::UNLIMITED_ATTEMPTS,
+            delay_ms: 1,
+        };
         let outcome = run_live(&job, LiveOptions::default());
         assert_eq!(outcome.status, JobStatus::Finished);
         assert_eq!(outcome.fired, [true, true], "the crash took place");
@@ -110,7 +113,10 @@ fn both_drivers_let_out_the_same() {
         .map(|(_, record)| record.clone())
         .collect();
     job.script = script(60);
-    job.config.restart = RestartStrategy::FixedDelay { delay_ms: 1 };
+    job.config.restart = RestartStrategy::FixedDelay {
+        attempts: RestartStrategy::UNLIMITED_ATTEMPTS,
+        delay_ms: 1,
+    };
     let outcome = run_live(&job, LiveOptions::default());
     let live: Vec<_> = outcome
         .collected
@@ -145,7 +151,10 @@ fn a_chain_of_sums_is_exact_through_a_live_crash() {
     let mut job = sum_job(&[Source::new(1_000_000, records)], 5, 2);
     chain_second_sum(&mut job);
     job.script = script(60_000);
-    job.config.restart = RestartStrategy::FixedDelay { delay_ms: 1 };
+    job.config.restart = RestartStrategy::FixedDelay {
+        attempts: RestartStrategy::UNLIMITED_ATTEMPTS,
+        delay_ms: 1,
+    };
     let options = LiveOptions {
         is_unpaced: true,
         ..LiveOptions::default()
@@ -339,7 +348,10 @@ fn a_lane_that_had_finished_stays_finished_after_a_restore() {
         at(150, Command::Checkpoint),
         at(250, crash),
     ];
-    job.config.restart = RestartStrategy::FixedDelay { delay_ms: 1 };
+    job.config.restart = RestartStrategy::FixedDelay {
+        attempts: RestartStrategy::UNLIMITED_ATTEMPTS,
+        delay_ms: 1,
+    };
     let outcome = run_live_within_a_minute(job, LiveOptions::default());
     assert_eq!(outcome.status, JobStatus::Finished);
     let restored = EventKind::JobStatus(JobStatus::Restoring {

@@ -9,7 +9,8 @@ use lockgate::engine::plan::ExecutionGraph;
 use lockgate::engine::storage::{CheckpointStorage, MemoryStorage};
 use lockgate::model::{
     BackendKind, Command, Decimal, Edge, JobGraph, Key, KeyExpr, KeyedSumSpec, OperatorSpec,
-    Partitioning, Position, SinkSpec, SourceKind, SourceSpec, SubtaskId, Uid, Vertex, validate,
+    Partitioning, Position, SinkSpec, SourceKind, SourceSpec, SubtaskId, Uid, Vertex, VertexCosts,
+    validate,
 };
 use lockgate::recording::{Recording, View};
 
@@ -33,6 +34,8 @@ impl Source {
 
 fn vertex(uid: &str, parallelism: u32, operator: OperatorSpec) -> Vertex {
     Vertex {
+        has_explicit_uid: true,
+        costs: VertexCosts::default(),
         uid: Uid::new(uid),
         name: uid.to_owned(),
         parallelism,
@@ -58,11 +61,11 @@ pub fn sum_job(sources: &[Source], modulus: u32, parallelism: u32) -> JobGraph {
     };
     for (index, source) in sources.iter().enumerate() {
         let uid = format!("s{index}");
-        let spec = SourceSpec {
-            kind: SourceKind::Sequence,
-            rate_per_s: f64::from(source.rate_per_s),
-            end: Some(source.end),
-        };
+        let spec = SourceSpec::new(
+            SourceKind::Sequence,
+            f64::from(source.rate_per_s),
+            Some(source.end),
+        );
         job.vertices
             .push(vertex(&uid, source.parallelism, OperatorSpec::Source(spec)));
         job.edges.push(edge(&uid, "sum", Partitioning::Hash));
@@ -77,7 +80,7 @@ pub fn sum_job(sources: &[Source], modulus: u32, parallelism: u32) -> JobGraph {
     sum.max_parallelism = Some(12);
     job.vertices.push(sum);
     job.vertices
-        .push(vertex("out", 1, OperatorSpec::Sink(SinkSpec {})));
+        .push(vertex("out", 1, OperatorSpec::Sink(SinkSpec::default())));
     job.edges.push(edge("sum", "out", Partitioning::Rebalance));
     assert_eq!(validate(&job), [], "a test's job must be valid");
     job

@@ -74,10 +74,9 @@ fn crash_with_offset_of_restored_source(run: &Run) -> (u64, u64) {
                 last_counted = last_counted.max(origin.offset);
             }
             EventKind::JobStatus(JobStatus::Restarting { .. }) => crashed = true,
-            EventKind::Restored {
-                offset: Some(offset),
-                ..
-            } if crashed => return (last_counted, *offset),
+            EventKind::Restored { offsets, .. } if crashed && !offsets.is_empty() => {
+                return (last_counted, offsets[0].1);
+            }
             _ => {}
         }
     }

@@ -3,7 +3,7 @@
 use lockgate::model::{
     BackendKind, CheckpointConfig, CheckpointId, Command, CostModel, CsvSpec, Edge, JobConfig,
     JobGraph, KeyExpr, KeyedSumSpec, OperatorSpec, Partitioning, Position, RestartStrategy,
-    ScriptEntry, SinkSpec, SourceKind, SourceSpec, StorageKind, Vertex, When,
+    ScriptEntry, SinkSpec, SourceKind, SourceSpec, StorageKind, Vertex, VertexCosts, When,
 };
 use lockgate::project;
 
@@ -11,6 +11,8 @@ use super::runnable;
 
 fn vertex(uid: &str, operator: OperatorSpec, x: f32, y: f32) -> Vertex {
     Vertex {
+        has_explicit_uid: true,
+        costs: VertexCosts::default(),
         uid: uid.into(),
         name: uid.into(),
         parallelism: 1,
@@ -21,11 +23,7 @@ fn vertex(uid: &str, operator: OperatorSpec, x: f32, y: f32) -> Vertex {
 }
 
 fn source(kind: SourceKind, rate_per_s: f64, end: Option<u64>) -> OperatorSpec {
-    OperatorSpec::Source(SourceSpec {
-        kind,
-        rate_per_s,
-        end,
-    })
+    OperatorSpec::Source(SourceSpec::new(kind, rate_per_s, end))
 }
 
 fn csv(path: &str) -> SourceKind {
@@ -71,7 +69,12 @@ fn everything() -> JobGraph {
     };
     let out = Vertex {
         parallelism: 2,
-        ..vertex("out", OperatorSpec::Sink(SinkSpec {}), 1200.0, 100.0)
+        ..vertex(
+            "out",
+            OperatorSpec::Sink(SinkSpec::default()),
+            1200.0,
+            100.0,
+        )
     };
     JobGraph {
         name: "everything".into(),
@@ -120,8 +123,12 @@ fn config() -> JobConfig {
             max_concurrent: 2,
             timeout_ms: 5000,
             tolerable_failed: 4,
+            ..CheckpointConfig::default()
         },
-        restart: RestartStrategy::FixedDelay { delay_ms: 250 },
+        restart: RestartStrategy::FixedDelay {
+            attempts: RestartStrategy::UNLIMITED_ATTEMPTS,
+            delay_ms: 250,
+        },
         costs: CostModel {
             transfer_us: 1,
             process_us: 2,
@@ -132,6 +139,7 @@ fn config() -> JobConfig {
             restore_us: 7,
         },
         channel_capacity: 32,
+        ..JobConfig::default()
     }
 }
 
@@ -185,6 +193,7 @@ fn what_a_file_of_format_1_leaves_out_keeps_its_meaning() {
             max_concurrent: 1,
             timeout_ms: 600_000,
             tolerable_failed: 0,
+            ..CheckpointConfig::default()
         },
         restart: RestartStrategy::Manual,
         costs: CostModel {
@@ -197,6 +206,7 @@ fn what_a_file_of_format_1_leaves_out_keeps_its_meaning() {
             restore_us: 200_000,
         },
         channel_capacity: 10,
+        ..JobConfig::default()
     };
     assert_eq!(job.name, "job", "the file’s name");
     assert_eq!(job.note, "");

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use lockgate::model::{
     BackendKind, CheckpointConfig, CheckpointId, Command, CostModel, CsvSpec, Edge, JobConfig,
     JobGraph, KeyExpr, KeyedSumSpec, OperatorSpec, Partitioning, Position, RestartStrategy,
-    ScriptEntry, Severity, SinkSpec, SourceKind, SourceSpec, StorageKind, Uid, Vertex, When,
-    validate,
+    ScriptEntry, Severity, SinkSpec, SourceKind, SourceSpec, StorageKind, Uid, Vertex, VertexCosts,
+    When, validate,
 };
 use lockgate::project;
 use proptest::collection::vec;
@@ -36,11 +36,7 @@ fn source() -> impl Strategy<Value = OperatorSpec> {
     let kind = prop_oneof![Just(SourceKind::Sequence), csv];
     let rate = prop_oneof![0.001..1_000_000.0, (1..1000_u32).prop_map(f64::from)];
     (kind, rate, option::of(0..1_000_000_000_u64)).prop_map(|(kind, rate_per_s, end)| {
-        OperatorSpec::Source(SourceSpec {
-            kind,
-            rate_per_s,
-            end,
-        })
+        OperatorSpec::Source(SourceSpec::new(kind, rate_per_s, end))
     })
 }
 
@@ -73,6 +69,8 @@ fn vertex(operator: impl Strategy<Value = OperatorSpec>) -> impl Strategy<Value 
             max_parallelism,
             position,
             operator,
+            has_explicit_uid: true,
+            costs: VertexCosts::default(),
         },
     )
 }
@@ -102,6 +100,7 @@ fn checkpointing() -> impl Strategy<Value = CheckpointConfig> {
             max_concurrent,
             timeout_ms,
             tolerable_failed,
+            ..CheckpointConfig::default()
         },
     )
 }
@@ -115,7 +114,10 @@ fn config() -> impl Strategy<Value = JobConfig> {
     ];
     let restart = prop_oneof![
         Just(RestartStrategy::Manual),
-        (0..1_000_000_000_u64).prop_map(|delay_ms| RestartStrategy::FixedDelay { delay_ms }),
+        (0..1_000_000_000_u64).prop_map(|delay_ms| RestartStrategy::FixedDelay {
+            attempts: RestartStrategy::UNLIMITED_ATTEMPTS,
+            delay_ms
+        }),
     ];
     let backend = select(&BackendKind::ALL[..]);
     let parts = (
@@ -135,6 +137,7 @@ fn config() -> impl Strategy<Value = JobConfig> {
         restart: parts.4,
         costs: parts.5,
         channel_capacity: parts.6,
+        ..JobConfig::default()
     });
     prop_oneof![Just(JobConfig::default()), any]
 }
@@ -182,7 +185,7 @@ fn edge(job: &JobGraph, (from, to, partitioning): (Index, Index, Partitioning)) 
 
 /// A job as a person may have it on the canvas: anything between good and hopelessly unfinished.
 fn job() -> impl Strategy<Value = JobGraph> {
-    let sink = Just(OperatorSpec::Sink(SinkSpec {}));
+    let sink = Just(OperatorSpec::Sink(SinkSpec::default()));
     let operator = prop_oneof![source(), keyed_sum(), sink];
     let edges = vec(
         (
@@ -220,13 +223,9 @@ fn job() -> impl Strategy<Value = JobGraph> {
 
 /// A job that runs: sources → sums by a modulus → sinks, everything connected with everything.
 fn good_job() -> impl Strategy<Value = JobGraph> {
-    let sink = Just(OperatorSpec::Sink(SinkSpec {}));
+    let sink = Just(OperatorSpec::Sink(SinkSpec::default()));
     let sequence = (0.001..1_000_000.0, option::of(0..1000_u64)).prop_map(|(rate_per_s, end)| {
-        OperatorSpec::Source(SourceSpec {
-            kind: SourceKind::Sequence,
-            rate_per_s,
-            end,
-        })
+        OperatorSpec::Source(SourceSpec::new(SourceKind::Sequence, rate_per_s, end))
     });
     let modulo = (1..1000_u32).prop_map(|modulus| {
         let labels = Vec::new();

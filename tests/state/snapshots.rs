@@ -7,7 +7,7 @@ use lockgate::engine::storage::KeyedStateHandle;
 use lockgate::model::{BackendKind, CheckpointId, Decimal, Key};
 use proptest::prelude::*;
 
-use crate::support::{CP1, CP2, Entries, PLACES, Place, World, fill, keys};
+use crate::support::{CP1, CP2, Entries, PLACES, Place, World, fill, keys, offset_5};
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -220,7 +220,7 @@ fn a_restore_by_the_metadata_alone() {
             world.storage.verify(CP1).unwrap();
             let metadata = world.storage.read_metadata(CP1).unwrap();
             assert_eq!(metadata.backend, kind);
-            assert_eq!(metadata.operators[0].subtasks[0].source_offset, Some(5));
+            assert_eq!(metadata.operators[0].subtasks[0].lists, [offset_5()]);
             let handle = metadata.operators[1].subtasks[0].keyed.clone().unwrap();
             assert_eq!(
                 world.restore(kind, &handle).unwrap().entries().unwrap(),

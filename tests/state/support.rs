@@ -3,12 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use lockgate::engine::operator::{Source, SourceFeed, Split};
 use lockgate::engine::state::{KeyedBackend, StateError};
 use lockgate::engine::storage::{
-    CheckpointMetadata, CheckpointStorage, FileSystemStorage, KeyedStateHandle, MemoryStorage,
-    OperatorState, SubtaskState,
+    CheckpointMetadata, CheckpointStorage, FileSystemStorage, KeyedStateHandle, ListState,
+    MemoryStorage, OperatorState, SubtaskState,
 };
-use lockgate::model::{BackendKind, CheckpointId, Decimal, Key, Uid};
+use lockgate::model::{BackendKind, CheckpointId, Decimal, Key, SplitId, Uid};
 
 pub const MAX_PARALLELISM: u32 = 16;
 pub const CP1: CheckpointId = CheckpointId(1);
@@ -107,9 +108,18 @@ impl World {
     }
 }
 
+pub fn offset_5() -> ListState {
+    let splits = vec![Split {
+        id: SplitId(0),
+        index: 0,
+        offset: 5,
+    }];
+    Source::new(splits, 1, SourceFeed::Sequence, None).list_state()
+}
+
 pub fn metadata(checkpoint: CheckpointId, keyed: &KeyedStateHandle) -> CheckpointMetadata {
     let source = SubtaskState {
-        source_offset: Some(5),
+        lists: vec![offset_5()],
         ..SubtaskState::default()
     };
     let sum = SubtaskState {

@@ -14,7 +14,7 @@ use super::event::{AbortReason, CheckpointKind, EventKind, IgnoredAck, RejectRea
 use super::plan::ExecutionGraph;
 use super::storage::{CheckpointMetadata, SubtaskState};
 use crate::model::{
-    BackendKind, CheckpointBarrier, CheckpointConfig, CheckpointId, SubtaskId, Uid,
+    Alignment, BackendKind, CheckpointBarrier, CheckpointConfig, CheckpointId, SubtaskId, Uid,
 };
 use decide::{AckVerdict, TriggerVerdict};
 use pending::Pending;
@@ -182,6 +182,8 @@ impl CheckpointCoordinator {
         let barrier = CheckpointBarrier {
             id: checkpoint,
             triggered_us: now_us,
+            alignment: Alignment::Aligned,
+            kind: kind.snapshot(),
         };
         for subtask in must_ack {
             if self.has_no_running_predecessor(subtask) {
@@ -443,7 +445,6 @@ impl CheckpointCoordinator {
 fn finished_state() -> SubtaskState {
     SubtaskState {
         finished: true,
-        source_offset: None,
-        keyed: None,
+        ..SubtaskState::default()
     }
 }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::engine::coordinator::CompletedStore;
-use crate::engine::operator::{CsvRow, KeyedSum, Operator, Source, SourceFeed};
-use crate::engine::plan::{ExecutionGraph, SubtaskPlan};
+use crate::engine::operator::{CsvRow, KeyedSum, Operator, Source, SourceFeed, Split};
+use crate::engine::plan::{ExecutionGraph, SplitPlan, SubtaskPlan, to_u32};
 use crate::engine::state::KeyedBackend;
 use crate::engine::storage::{CheckpointMetadata, CheckpointStorage, SubtaskState};
 use crate::model::{BackendKind, CheckpointId, KeyExpr, OperatorSpec, Uid};
@@ -66,7 +66,7 @@ impl Resources {
             let state = metadata
                 .as_ref()
                 .and_then(|(storage, metadata)| Some((*storage, state_of(metadata, subtask)?)));
-            self.prepare_one(subtask, backend, attempt, state)
+            self.prepare_one((plan, subtask), backend, attempt, state)
         };
         plan.subtasks.iter().map(prepare).collect()
     }
@@ -104,7 +104,7 @@ impl Resources {
 
     fn prepare_one(
         &self,
-        subtask: &SubtaskPlan,
+        (plan, subtask): (&ExecutionGraph, &SubtaskPlan),
         backend: BackendKind,
         attempt: u32,
         state: Option<(&dyn CheckpointStorage, &SubtaskState)>,
@@ -116,14 +116,22 @@ impl Resources {
                     Some(rows) => SourceFeed::Csv(rows.clone()),
                     None => SourceFeed::Sequence,
                 };
-                let share = (subtask.index, subtask.parallelism);
-                let mut source = Source::new(subtask.id, share, feed, spec.end);
-                source.seek(
-                    state
-                        .and_then(|(_, state)| state.source_offset)
-                        .unwrap_or(0),
-                );
-                Operator::Source(source)
+                let splits: Vec<&SplitPlan> = plan.splits_of(&subtask.uid).collect();
+                let count = to_u32(splits.len());
+                let restored = state.map(|(_, state)| restored_offsets(state));
+                let own = splits.iter().filter_map(|split| {
+                    let offset = match &restored {
+                        Some(offsets) => *offsets.get(&split.index)?,
+                        None if split.index % subtask.parallelism == subtask.index => 0,
+                        None => return None,
+                    };
+                    Some(Split {
+                        id: split.id,
+                        index: split.index,
+                        offset,
+                    })
+                });
+                Operator::Source(Source::new(own.collect(), count, feed, spec.end))
             }
             OperatorSpec::KeyedSum(spec) => {
                 let dir = self.dir.join(format!("state-{attempt}-{}", subtask.id));
@@ -141,10 +149,21 @@ impl Resources {
                     state: state.map_err(|error| error.to_string())?,
                 })
             }
+            OperatorSpec::Map(spec) => Operator::Map(*spec),
+            OperatorSpec::Window(_) => return Err("Windows do not run yet.".to_owned()),
             OperatorSpec::Sink(_) => Operator::Sink,
         };
         Ok(Prepared { operator, finished })
     }
+}
+
+/// By split: how many of its records had been emitted.
+fn restored_offsets(state: &SubtaskState) -> BTreeMap<u32, u64> {
+    let lists = state.lists.iter().filter(|list| list.name == Source::LIST);
+    let elements = lists.flat_map(|list| &list.elements);
+    elements
+        .filter_map(|element| Source::read_element(element))
+        .collect()
 }
 
 fn state_of<'a>(

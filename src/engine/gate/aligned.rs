@@ -138,10 +138,7 @@ mod tests {
     use super::*;
 
     fn barrier(id: u64) -> CheckpointBarrier {
-        CheckpointBarrier {
-            id: CheckpointId(id),
-            triggered_us: 0,
-        }
+        CheckpointBarrier::aligned(CheckpointId(id), 0)
     }
 
     #[test]

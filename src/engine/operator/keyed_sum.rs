@@ -22,6 +22,7 @@ impl KeyedSum {
             key: Some(key),
             value,
             origin: record.origin,
+            event_time: record.event_time,
         })
     }
 

@@ -4,11 +4,14 @@ mod keyed_sum;
 mod source;
 
 pub use keyed_sum::KeyedSum;
-pub use source::{CsvRow, Source, SourceFeed};
+pub use source::{CsvRow, Source, SourceFeed, Split};
+
+use crate::model::MapSpec;
 
 /// The operator of one subtask.
 pub enum Operator {
     Source(Source),
+    Map(MapSpec),
     KeyedSum(KeyedSum),
     /// A plain sink: it has no state, and what it has taken is out of the job.
     Sink,

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::model::{Decimal, Key, Origin, Record, SubtaskId};
+use crate::engine::storage::{Distribution, ListState};
+use crate::model::{Decimal, EventTime, Key, Origin, Record, SplitId};
 
 /// One row of a CSV source, already parsed.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,23 +19,37 @@ pub enum SourceFeed {
     Csv(Arc<[CsvRow]>),
 }
 
-/// One subtask of a source. Its offset, the number of records emitted, is all that a checkpoint needs to hold.
+/// One subtask of a source. How far it has read each of its splits is all that a checkpoint needs to hold.
 ///
-/// Subtask `i` of `p` emits the elements `i, i+p, i+2p` … of the whole feed (counted from 0).
+/// Split `i` of `n` has the elements `i, i+n, i+2n` … of the whole feed (counted from 0). Of several splits, the subtask
+/// reads the one that is furthest behind.
 #[derive(Clone, Debug)]
 pub struct Source {
-    id: SubtaskId,
-    index: u64,
-    parallelism: u64,
+    splits: Vec<Split>,
+    /// How many splits the source has, over its subtasks.
+    count: u64,
     feed: SourceFeed,
     /// How many records the whole source emits, over its subtasks.
     end: Option<u64>,
-    offset: u64,
+}
+
+/// How far one split is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Split {
+    pub id: SplitId,
+    /// Among the source's splits.
+    pub index: u32,
+    /// How many of its records were emitted.
+    pub offset: u64,
 }
 
 impl Source {
+    /// The name of its operator state.
+    pub const LIST: &'static str = "splits";
+
+    /// `splits` are this subtask's own of the source's `count`.
     #[must_use]
-    pub fn new(id: SubtaskId, share: (u32, u32), feed: SourceFeed, end: Option<u64>) -> Self {
+    pub fn new(splits: Vec<Split>, count: u32, feed: SourceFeed, end: Option<u64>) -> Self {
         let rows = match &feed {
             SourceFeed::Sequence => None,
             SourceFeed::Csv(rows) => Some(rows.len() as u64),
@@ -43,42 +58,72 @@ impl Source {
             (Some(end), Some(rows)) => Some(end.min(rows)),
             (end, rows) => end.or(rows),
         };
-        let (index, parallelism) = (u64::from(share.0), u64::from(share.1));
         Self {
-            id,
-            index,
-            parallelism,
+            splits,
+            count: count.into(),
             feed,
             end,
-            offset: 0,
         }
     }
 
     #[must_use]
+    pub fn splits(&self) -> &[Split] {
+        &self.splits
+    }
+
+    /// How many records this subtask's splits have emitted.
+    #[must_use]
     pub fn offset(&self) -> u64 {
-        self.offset
+        self.splits.iter().map(|split| split.offset).sum()
     }
 
-    /// Go back (or forth) to just after the `offset`-th record.
-    pub fn seek(&mut self, offset: u64) {
-        self.offset = offset;
+    /// What a checkpoint holds: each split's index and offset, two big-endian numbers of 4 and 8 bytes.
+    #[must_use]
+    pub fn list_state(&self) -> ListState {
+        let element = |split: &Split| {
+            let mut bytes = Vec::with_capacity(12);
+            bytes.extend_from_slice(&split.index.to_be_bytes());
+            bytes.extend_from_slice(&split.offset.to_be_bytes());
+            bytes.into()
+        };
+        ListState {
+            name: Self::LIST.to_owned(),
+            distribution: Distribution::Split,
+            elements: self.splits.iter().map(element).collect(),
+        }
     }
 
-    /// The whole feed's position of the next record; none at its end.
-    fn next_position(&self) -> Option<u64> {
-        let position = self.offset.checked_mul(self.parallelism)? + self.index;
+    /// The index and offset in an element of [`Source::list_state`]; none: it is no such element.
+    #[must_use]
+    pub fn read_element(element: &[u8]) -> Option<(u32, u64)> {
+        let (index, offset) = element.split_first_chunk::<4>()?;
+        let offset: [u8; 8] = offset.try_into().ok()?;
+        Some((u32::from_be_bytes(*index), u64::from_be_bytes(offset)))
+    }
+
+    /// The whole feed's position of the next record of `split`; none at its end.
+    fn next_position(&self, split: &Split) -> Option<u64> {
+        let position = split.offset.checked_mul(self.count)? + u64::from(split.index);
         let ended = self.end.is_some_and(|end| position >= end);
         (!ended).then_some(position)
     }
 
+    /// The split to read next and the position of its record; none: all are at their ends.
+    fn next(&self) -> Option<(usize, u64)> {
+        let splits = self.splits.iter().enumerate();
+        let positions =
+            splits.filter_map(|(place, split)| Some((place, self.next_position(split)?)));
+        positions.min_by_key(|(_, position)| *position)
+    }
+
     #[must_use]
     pub fn is_exhausted(&self) -> bool {
-        self.next_position().is_none()
+        self.next().is_none()
     }
 
     /// The next record; none at the end.
     pub fn emit(&mut self) -> Option<Record> {
-        let position = self.next_position()?;
+        let (place, position) = self.next()?;
         let (key, value) = match &self.feed {
             SourceFeed::Sequence => (None, Decimal::from(position + 1)),
             SourceFeed::Csv(rows) => {
@@ -86,12 +131,18 @@ impl Source {
                 (Some(Key::Text(row.key.clone())), row.value)
             }
         };
-        self.offset += 1;
+        let split = &mut self.splits[place];
+        split.offset += 1;
         let origin = Origin {
-            source: self.id,
-            offset: self.offset,
+            split: split.id,
+            offset: split.offset,
         };
-        Some(Record { key, value, origin })
+        Some(Record {
+            key,
+            value,
+            origin,
+            event_time: EventTime::NONE,
+        })
     }
 }
 
@@ -99,25 +150,38 @@ impl Source {
 mod tests {
     use super::*;
 
-    fn values(index: u32, parallelism: u32, end: u64) -> Vec<Decimal> {
-        let share = (index, parallelism);
-        let mut source = Source::new(SubtaskId(0), share, SourceFeed::Sequence, Some(end));
+    fn split(index: u32, offset: u64) -> Split {
+        Split {
+            id: SplitId(index),
+            index,
+            offset,
+        }
+    }
+
+    fn values(splits: &[u32], count: u32, end: u64) -> Vec<Decimal> {
+        let splits = splits.iter().map(|index| split(*index, 0)).collect();
+        let mut source = Source::new(splits, count, SourceFeed::Sequence, Some(end));
         std::iter::from_fn(|| source.emit())
             .map(|record| record.value)
             .collect()
     }
 
     #[test]
-    fn subtasks_share_a_sequence_without_gap_or_overlap() {
-        assert_eq!(values(0, 2, 5), [1, 3, 5].map(Decimal::from));
-        assert_eq!(values(1, 2, 5), [2, 4].map(Decimal::from));
-        assert_eq!(values(3, 4, 3), []);
+    fn splits_share_a_sequence_without_gap_or_overlap() {
+        assert_eq!(values(&[0], 2, 5), [1, 3, 5].map(Decimal::from));
+        assert_eq!(values(&[1], 2, 5), [2, 4].map(Decimal::from));
+        assert_eq!(values(&[3], 4, 3), []);
+    }
+
+    #[test]
+    fn a_subtask_reads_its_splits_in_turn() {
+        assert_eq!(values(&[0, 2], 3, 7), [1, 3, 4, 6, 7].map(Decimal::from));
+        assert_eq!(values(&[], 3, 7), []);
     }
 
     #[test]
     fn a_source_resumes_after_its_offset() {
-        let mut source = Source::new(SubtaskId(7), (0, 1), SourceFeed::Sequence, None);
-        source.seek(5);
+        let mut source = Source::new(vec![split(0, 5)], 1, SourceFeed::Sequence, None);
         let record = source.emit().unwrap();
         assert_eq!(record.value, Decimal::from(6));
         assert_eq!(record.origin.offset, 6);

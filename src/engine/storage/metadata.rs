@@ -4,7 +4,9 @@
 //! header   magic "LgCp" · version u32 · length of the payload u64 · CRC-32 of the payload u32     (20 bytes)
 //! payload  checkpoint u64 · backend u8 · operators
 //! operator uid · parallelism u32 · max parallelism u32 · subtasks
-//! subtask  flags u8 (1 finished, 2 has an offset, 4 has keyed state) · [offset u64] · [keyed]
+//! subtask  flags u8 (1 finished, 4 has keyed state) · lists · [keyed] · channels
+//! list     name · distribution u8 · elements (bytes each)
+//! channel  side u8 (0 output, 1 input) · place u32 · stream
 //! keyed    0 · stream · [key group u32, offset u64]          one stream of key groups
 //!          1 · [file name, stream]                           the files of a RocksDB checkpoint
 //! stream   0 · bytes                                         in here
@@ -12,20 +14,21 @@
 //! ```
 //!
 //! Numbers are big-endian. A list comes after its count (u32), a text or bytes after its length (u64). Any change
-//! of this layout needs a new version and a reader for the old one: [`tests`] hold a version 1 file, byte by byte.
+//! of this layout needs a new version and a reader for the old one: [`tests`] hold a version 2 file, byte by byte.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::bytes::{Malformed, Reader, put_bytes, put_count, put_u32, put_u64};
 use super::{KeyedStateHandle, StorageError, StreamHandle};
+use crate::engine::event::ChannelSide;
 use crate::model::{BackendKind, CheckpointId, Uid};
 
 const MAGIC: [u8; 4] = *b"LgCp";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const HEADER_BYTES: usize = 20;
 
 const FINISHED: u8 = 1;
-const HAS_OFFSET: u8 = 2;
 const HAS_KEYED: u8 = 4;
 
 /// All that a job needs to go on from checkpoint `checkpoint` (Flink: `CheckpointMetadata`).
@@ -51,19 +54,52 @@ pub struct OperatorState {
 pub struct SubtaskState {
     /// It had finished before the checkpoint and has nothing left to do.
     pub finished: bool,
-    /// Of a source: how many records it had emitted.
-    pub source_offset: Option<u64>,
+    /// Operator list state, by name.
+    pub lists: Vec<ListState>,
     pub keyed: Option<KeyedStateHandle>,
+    /// Records in flight, of an unaligned checkpoint.
+    pub channels: Vec<ChannelState>,
+}
+
+/// One list of operator state: what a subtask holds beside keyed state (Flink: `OperatorStateHandle`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListState {
+    pub name: String,
+    pub distribution: Distribution,
+    pub elements: Vec<Arc<[u8]>>,
+}
+
+/// Who gets which elements when the parallelism changes (Flink: `OperatorStateHandle.Mode`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distribution {
+    /// Each element goes to one subtask.
+    Split,
+    /// Every subtask gets all elements.
+    Union,
+    /// Every subtask has the same list.
+    Broadcast,
+}
+
+/// The records of one channel that are part of a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChannelState {
+    pub side: ChannelSide,
+    /// The channel's place among the subtask's inputs, or among its outputs.
+    pub place: u32,
+    pub stream: StreamHandle,
 }
 
 impl CheckpointMetadata {
     /// Every stream that a restore would read.
     pub fn streams(&self) -> impl Iterator<Item = &StreamHandle> {
-        self.operators
+        let subtasks = self
+            .operators
             .iter()
-            .flat_map(|operator| &operator.subtasks)
-            .filter_map(|subtask| subtask.keyed.as_ref())
-            .flat_map(KeyedStateHandle::streams)
+            .flat_map(|operator| &operator.subtasks);
+        subtasks.flat_map(|subtask| {
+            let keyed = subtask.keyed.iter().flat_map(KeyedStateHandle::streams);
+            keyed.chain(subtask.channels.iter().map(|channel| &channel.stream))
+        })
     }
 
     /// The whole file, header and all.
@@ -178,17 +214,15 @@ fn put_operator(out: &mut Vec<u8>, operator: &OperatorState) {
 fn put_subtask(out: &mut Vec<u8>, subtask: &SubtaskState) {
     let SubtaskState {
         finished,
-        source_offset,
+        lists,
         keyed,
+        channels,
     } = subtask;
     let flag = |set: bool, bit: u8| if set { bit } else { 0 };
-    out.push(
-        flag(*finished, FINISHED)
-            | flag(source_offset.is_some(), HAS_OFFSET)
-            | flag(keyed.is_some(), HAS_KEYED),
-    );
-    if let Some(offset) = source_offset {
-        put_u64(out, *offset);
+    out.push(flag(*finished, FINISHED) | flag(keyed.is_some(), HAS_KEYED));
+    put_count(out, lists.len());
+    for list in lists {
+        put_list(out, list);
     }
     match keyed {
         None => {}
@@ -209,6 +243,28 @@ fn put_subtask(out: &mut Vec<u8>, subtask: &SubtaskState) {
                 put_stream(out, stream);
             }
         }
+    }
+    put_count(out, channels.len());
+    for channel in channels {
+        out.push(match channel.side {
+            ChannelSide::Output => 0,
+            ChannelSide::Input => 1,
+        });
+        put_u32(out, channel.place);
+        put_stream(out, &channel.stream);
+    }
+}
+
+fn put_list(out: &mut Vec<u8>, list: &ListState) {
+    put_bytes(out, list.name.as_bytes());
+    out.push(match list.distribution {
+        Distribution::Split => 0,
+        Distribution::Union => 1,
+        Distribution::Broadcast => 2,
+    });
+    put_count(out, list.elements.len());
+    for element in &list.elements {
+        put_bytes(out, element);
     }
 }
 
@@ -261,14 +317,40 @@ fn read_operator(reader: &mut Reader<'_>) -> Result<OperatorState, Malformed> {
 
 fn read_subtask(reader: &mut Reader<'_>) -> Result<SubtaskState, Malformed> {
     let flags = reader.u8()?;
-    if flags & !(FINISHED | HAS_OFFSET | HAS_KEYED) != 0 {
+    if flags & !(FINISHED | HAS_KEYED) != 0 {
         return Err(Malformed("a subtask's flags are unknown"));
     }
     let has = |flag: u8| flags & flag != 0;
     Ok(SubtaskState {
         finished: has(FINISHED),
-        source_offset: has(HAS_OFFSET).then(|| reader.u64()).transpose()?,
+        lists: reader.list(read_list)?,
         keyed: has(HAS_KEYED).then(|| read_keyed(reader)).transpose()?,
+        channels: reader.list(read_channel)?,
+    })
+}
+
+fn read_list(reader: &mut Reader<'_>) -> Result<ListState, Malformed> {
+    Ok(ListState {
+        name: reader.text()?.to_owned(),
+        distribution: match reader.u8()? {
+            0 => Distribution::Split,
+            1 => Distribution::Union,
+            2 => Distribution::Broadcast,
+            _ => return Err(Malformed("a list's distribution is unknown")),
+        },
+        elements: reader.list(|reader| Ok(reader.bytes()?.into()))?,
+    })
+}
+
+fn read_channel(reader: &mut Reader<'_>) -> Result<ChannelState, Malformed> {
+    Ok(ChannelState {
+        side: match reader.u8()? {
+            0 => ChannelSide::Output,
+            1 => ChannelSide::Input,
+            _ => return Err(Malformed("a channel's side is unknown")),
+        },
+        place: reader.u32()?,
+        stream: read_stream(reader)?,
     })
 }
 

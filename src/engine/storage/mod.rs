@@ -28,7 +28,9 @@ pub use error::StorageError;
 pub use file_system::FileSystemStorage;
 pub use handle::{KeyedStateHandle, StreamHandle};
 pub use memory::MemoryStorage;
-pub use metadata::{CheckpointMetadata, OperatorState, SubtaskState};
+pub use metadata::{
+    ChannelState, CheckpointMetadata, Distribution, ListState, OperatorState, SubtaskState,
+};
 
 /// A place for checkpoints (Flink: `CheckpointStorage`, `CheckpointStorageLocation`, `CheckpointStreamFactory`).
 ///

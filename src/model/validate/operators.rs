@@ -18,14 +18,14 @@ pub(super) fn check(topology: &Topology, index: usize, problems: &mut Vec<Proble
     let vertex = &topology.job.vertices[index];
     match &vertex.operator {
         OperatorSpec::Source(spec) => check_source(vertex, spec, problems),
-        OperatorSpec::KeyedSum(spec) => match &spec.key {
+        OperatorSpec::KeyedSum(_) | OperatorSpec::Window(_) => match vertex.operator.key() {
             None => problems.push(missing_key(vertex)),
             Some(KeyExpr::Column) => problems.extend(key_column_problem(topology, index)),
             Some(KeyExpr::Modulo { modulus, labels }) => {
                 check_modulo(vertex, *modulus, labels, problems);
             }
         },
-        OperatorSpec::Sink(_) => {}
+        OperatorSpec::Map(_) | OperatorSpec::Sink(_) => {}
     }
 }
 
@@ -33,8 +33,8 @@ pub(super) fn check(topology: &Topology, index: usize, problems: &mut Vec<Proble
 pub(super) fn gives_key_column(vertex: &Vertex) -> bool {
     match &vertex.operator {
         OperatorSpec::Source(spec) => matches!(spec.kind, SourceKind::Csv(_)),
-        OperatorSpec::KeyedSum(_) => true,
-        OperatorSpec::Sink(_) => false,
+        OperatorSpec::KeyedSum(_) | OperatorSpec::Window(_) => true,
+        OperatorSpec::Map(_) | OperatorSpec::Sink(_) => false,
     }
 }
 

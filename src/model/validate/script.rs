@@ -70,7 +70,7 @@ fn command_problem(topology: &Topology, command: &Command) -> Option<String> {
             "The script restores checkpoint 0, but the first checkpoint is 1: name one from 1 on, or none for the latest."
                 .into(),
         ),
-        Command::Restore { .. } | Command::Checkpoint | Command::Stop => None,
+        _ => None,
     }
 }
 

@@ -109,8 +109,11 @@ fn others(config: &JobConfig) -> impl Iterator<Item = Bounded> {
         1..=1_000,
     );
     let delay = match config.restart {
-        RestartStrategy::Manual => None,
-        RestartStrategy::FixedDelay { delay_ms } => Some((
+        RestartStrategy::Manual
+        | RestartStrategy::NoRestart
+        | RestartStrategy::ExponentialDelay(_) => None,
+        RestartStrategy::FailureRate { delay_ms, .. }
+        | RestartStrategy::FixedDelay { delay_ms, .. } => Some((
             "restart",
             "The restart delay in milliseconds",
             delay_ms,

@@ -71,6 +71,8 @@ impl Operator {
                 y: self.at.1,
             },
             operator: self.kind.into_model(),
+            has_explicit_uid: true,
+            costs: model::VertexCosts::default(),
         }
     }
 }
@@ -82,7 +84,7 @@ impl Kind {
             OperatorSpec::KeyedSum(spec) => Self::KeyedSum {
                 key: spec.key.as_ref().map(KeyExpr::from_model),
             },
-            OperatorSpec::Sink(model::SinkSpec {}) => Self::Sink,
+            _ => Self::Sink,
         }
     }
 
@@ -106,6 +108,9 @@ impl Kind {
                 kind,
                 rate_per_s,
                 end,
+                splits: None,
+                event_time: None,
+                pause: None,
             })
         };
         match self {
@@ -129,7 +134,7 @@ impl Kind {
             Self::KeyedSum { key } => OperatorSpec::KeyedSum(model::KeyedSumSpec {
                 key: key.map(KeyExpr::into_model),
             }),
-            Self::Sink => OperatorSpec::Sink(model::SinkSpec {}),
+            Self::Sink => OperatorSpec::Sink(model::SinkSpec::default()),
         }
     }
 }
@@ -234,7 +239,7 @@ impl Command {
             model::Command::Restore {
                 checkpoint: Some(CheckpointId(id)),
             } => Self::RestoreFrom(*id),
-            model::Command::Stop => Self::Stop,
+            _ => Self::Stop,
         }
     }
 

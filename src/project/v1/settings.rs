@@ -8,11 +8,20 @@ const DEFAULTS: JobConfig = JobConfig {
     seed: 1,
     backend: model::BackendKind::Heap,
     storage: model::StorageKind::JobManager,
+    checkpoint_dir: None,
+    savepoint_dir: None,
     checkpointing: model::CheckpointConfig {
-        retained: 1,
-        max_concurrent: 1,
+        interval_ms: None,
+        mode: model::CheckpointMode::ExactlyOnce,
         timeout_ms: 600_000,
+        min_pause_ms: 0,
+        max_concurrent: 1,
         tolerable_failed: 0,
+        retained: 1,
+        retention: model::Retention::NoExternalized,
+        unaligned: false,
+        aligned_timeout_ms: 0,
+        after_tasks_finish: true,
     },
     restart: model::RestartStrategy::Manual,
     costs: model::CostModel {
@@ -24,7 +33,9 @@ const DEFAULTS: JobConfig = JobConfig {
         snapshot_async_us_per_kib: 1_000,
         restore_us: 200_000,
     },
+    failover: model::FailoverStrategy::Region,
     channel_capacity: 10,
+    slots_per_task_manager: 1,
 };
 const DEFAULT_INLINE_THRESHOLD_BYTES: u32 = 20 * 1024;
 
@@ -55,6 +66,7 @@ impl Settings {
             restart: self.restart.map_or(defaults.restart, Restart::into_model),
             costs: self.costs.unwrap_or_default().into_model(),
             channel_capacity: self.channel_capacity.unwrap_or(defaults.channel_capacity),
+            ..defaults
         }
     }
 }
@@ -121,6 +133,7 @@ impl Checkpointing {
             max_concurrent: self.max_concurrent.unwrap_or(defaults.max_concurrent),
             timeout_ms: self.timeout_ms.unwrap_or(defaults.timeout_ms),
             tolerable_failed: self.tolerable_failed.unwrap_or(defaults.tolerable_failed),
+            ..defaults
         }
     }
 }
@@ -128,15 +141,18 @@ impl Checkpointing {
 impl Restart {
     fn from_model(restart: model::RestartStrategy) -> Self {
         match restart {
-            model::RestartStrategy::Manual => Self::Manual,
-            model::RestartStrategy::FixedDelay { delay_ms } => Self::FixedDelay { delay_ms },
+            model::RestartStrategy::FixedDelay { delay_ms, .. } => Self::FixedDelay { delay_ms },
+            _ => Self::Manual,
         }
     }
 
     fn into_model(self) -> model::RestartStrategy {
         match self {
             Self::Manual => model::RestartStrategy::Manual,
-            Self::FixedDelay { delay_ms } => model::RestartStrategy::FixedDelay { delay_ms },
+            Self::FixedDelay { delay_ms } => model::RestartStrategy::FixedDelay {
+                attempts: model::RestartStrategy::UNLIMITED_ATTEMPTS,
+                delay_ms,
+            },
         }
     }
 }

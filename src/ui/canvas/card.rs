@@ -367,7 +367,11 @@ fn rows(pen: &Pen<'_>, id: SubtaskId) -> Vec<RowText> {
                 },
             ]
         }
-        OperatorSpec::KeyedSum(_) => sums(pen, id),
+        OperatorSpec::Map(_) => {
+            let processed = subtask.processed.to_string();
+            vec![plain(pen.theme, "processed", processed)]
+        }
+        OperatorSpec::KeyedSum(_) | OperatorSpec::Window(_) => sums(pen, id),
         OperatorSpec::Sink(_) => {
             let collected = plain(pen.theme, "collected", subtask.collected.to_string());
             let latest = subtask.recent.back().map(|record| {

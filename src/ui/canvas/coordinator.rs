@@ -126,7 +126,11 @@ fn shown_checkpoint(scene: Scene<'_>) -> Option<&CheckpointView> {
     match scene.view.job {
         JobStatus::Restoring { from } => return from.and_then(of),
         JobStatus::Restarting { .. } => return None,
-        JobStatus::Running | JobStatus::Finished | JobStatus::Canceled => {}
+        JobStatus::Running
+        | JobStatus::Finished
+        | JobStatus::Canceled
+        | JobStatus::Failed { .. }
+        | JobStatus::Suspended => {}
     }
     let newest = scene.checkpoints().next_back();
     let is_news = |newest: &&CheckpointView| match newest.status {
@@ -152,6 +156,8 @@ pub fn headline(scene: Scene<'_>, shown: Option<&CheckpointView>) -> String {
         (JobStatus::Restoring { from: None }, _) => "starting afresh".to_owned(),
         (JobStatus::Finished, _) => "job finished".to_owned(),
         (JobStatus::Canceled, _) => "job canceled".to_owned(),
+        (JobStatus::Failed { .. }, _) => "job failed for good".to_owned(),
+        (JobStatus::Suspended, _) => "job suspended".to_owned(),
         (JobStatus::Running, None) => "No checkpoint yet: press Checkpoint.".to_owned(),
         (JobStatus::Running, Some(checkpoint)) => status_text(scene, checkpoint),
     }

@@ -59,8 +59,9 @@ fn rows_for(operator: &OperatorSpec) -> usize {
     match operator {
         OperatorSpec::Source(_) => 2,
         OperatorSpec::Sink(_) => 3,
-        OperatorSpec::KeyedSum(spec) => {
-            expected_keys(spec.key.as_ref()).unwrap_or(5).clamp(3, 5) as usize
+        OperatorSpec::Map(_) => 1,
+        OperatorSpec::KeyedSum(_) | OperatorSpec::Window(_) => {
+            expected_keys(operator.key()).unwrap_or(5).clamp(3, 5) as usize
         }
     }
 }

@@ -27,10 +27,15 @@ pub fn identity(channel: ChannelId, element: &StreamElement) -> Identity {
     match element {
         StreamElement::Record(record) => {
             let origin = record.origin;
-            (channel, 0, origin.source.0.into(), origin.offset)
+            (channel, 0, origin.split.0.into(), origin.offset)
         }
         StreamElement::Event(StreamEvent::Barrier(barrier)) => (channel, 1, barrier.id.0, 0),
         StreamElement::Event(StreamEvent::CancelCheckpoint(id)) => (channel, 2, id.0, 0),
+        StreamElement::Event(StreamEvent::Watermark(time)) => {
+            (channel, 5, time.0.cast_unsigned(), 0)
+        }
+        StreamElement::Event(StreamEvent::Idle) => (channel, 6, 0, 0),
+        StreamElement::Event(StreamEvent::Active) => (channel, 7, 0, 0),
         StreamElement::Event(StreamEvent::EndOfData) => (channel, 3, 0, 0),
         StreamElement::Event(StreamEvent::EndOfPartition) => (channel, 4, 0, 0),
     }

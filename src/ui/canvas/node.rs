@@ -118,7 +118,9 @@ fn kind_line(operator: &OperatorSpec) -> String {
 fn what_it_does(operator: &OperatorSpec) -> String {
     match operator {
         OperatorSpec::Source(spec) => source_line(spec),
+        OperatorSpec::Map(spec) => format!("value × {}", spec.factor),
         OperatorSpec::KeyedSum(spec) => key_line(spec.key.as_ref()),
+        OperatorSpec::Window(spec) => format!("per {} ms", spec.size_ms),
         OperatorSpec::Sink(_) => "collects what arrives".to_owned(),
     }
 }
@@ -135,7 +137,7 @@ pub fn key_line(key: Option<&KeyExpr>) -> String {
 
 fn subtasks_line(vertex: &Vertex) -> String {
     match (&vertex.operator, vertex.parallelism) {
-        (OperatorSpec::KeyedSum(_), _) => {
+        (OperatorSpec::KeyedSum(_) | OperatorSpec::Window(_), _) => {
             format!("{} key groups", vertex.effective_max_parallelism())
         }
         (_, 1) => "1 subtask".to_owned(),

@@ -70,7 +70,7 @@ pub fn sprite<'a>(
             extent: 14.0 * scale.factor(),
             kind: SpriteKind::Cancel(*id),
         },
-        StreamElement::Event(StreamEvent::EndOfData | StreamEvent::EndOfPartition) => Sprite {
+        StreamElement::Event(_) => Sprite {
             extent: 12.0 * scale.factor(),
             kind: SpriteKind::End,
         },

@@ -128,6 +128,8 @@ fn job_stands(scene: Scene<'_>) -> Option<String> {
         }
         JobStatus::Finished => Some("The job has finished.".to_owned()),
         JobStatus::Canceled => Some("The job was canceled.".to_owned()),
+        JobStatus::Failed { .. } => Some("The job has failed for good.".to_owned()),
+        JobStatus::Suspended => Some("The job is suspended.".to_owned()),
     }
 }
 

@@ -77,9 +77,10 @@ pub fn status_of(scene: Scene<'_>, id: SubtaskId) -> Status {
 }
 
 fn down_text(scene: Scene<'_>, id: SubtaskId, word: &str) -> String {
-    match scene.plan.subtask(id).operator {
-        OperatorSpec::KeyedSum(_) => format!("{word} · state lost"),
-        OperatorSpec::Source(_) | OperatorSpec::Sink(_) => word.to_owned(),
+    if scene.plan.subtask(id).operator.is_keyed() {
+        format!("{word} · state lost")
+    } else {
+        word.to_owned()
     }
 }
 
@@ -120,7 +121,7 @@ fn is_from_before(scene: Scene<'_>, id: SubtaskId) -> bool {
         OperatorSpec::Source(_) => subtask.offset != offset.unwrap_or(0),
         // What was read back has not changed since.
         OperatorSpec::KeyedSum(_) => subtask.rows.values().any(|row| row.changed_us.is_some()),
-        OperatorSpec::Sink(_) => false,
+        _ => false,
     }
 }
 

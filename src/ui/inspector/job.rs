@@ -135,7 +135,7 @@ fn checkpoints_ui(ui: &mut Ui, config: &mut JobConfig) {
     field(ui, "After a failure", |ui| {
         restart_ui(ui, &mut config.restart);
     });
-    if let RestartStrategy::FixedDelay { delay_ms } = &mut config.restart {
+    if let RestartStrategy::FixedDelay { delay_ms, .. } = &mut config.restart {
         field(ui, "Delay", |ui| {
             ui.add(DragValue::new(delay_ms).range(0..=3_600_000).suffix(" ms"))
         });
@@ -145,11 +145,14 @@ fn checkpoints_ui(ui: &mut Ui, config: &mut JobConfig) {
 fn restart_ui(ui: &mut Ui, restart: &mut RestartStrategy) {
     let name = |strategy: &RestartStrategy| match strategy {
         RestartStrategy::Manual => "wait for Restore",
-        RestartStrategy::FixedDelay { .. } => "restart by itself",
+        _ => "restart by itself",
     };
-    let by_itself = match restart {
-        RestartStrategy::FixedDelay { .. } => *restart,
-        RestartStrategy::Manual => RestartStrategy::FixedDelay { delay_ms: 500 },
+    let by_itself = match *restart {
+        RestartStrategy::Manual => RestartStrategy::FixedDelay {
+            attempts: RestartStrategy::UNLIMITED_ATTEMPTS,
+            delay_ms: 500,
+        },
+        other => other,
     };
     egui::ComboBox::from_id_salt("restart")
         .selected_text(name(restart))

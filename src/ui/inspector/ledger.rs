@@ -89,7 +89,9 @@ fn lost(status: &JobStatus) -> Option<&'static str> {
         JobStatus::Restarting { .. } => Some("state is lost until a restore"),
         JobStatus::Restoring { from: Some(_) } => Some("state is being read back"),
         JobStatus::Restoring { from: None } => Some("starting afresh, without state"),
-        JobStatus::Canceled => Some("the state went with the canceled job"),
+        JobStatus::Canceled | JobStatus::Failed { .. } | JobStatus::Suspended => {
+            Some("the state went with the job")
+        }
     }
 }
 

@@ -58,6 +58,8 @@ fn heading(status: &JobStatus, is_playing: bool) -> &'static str {
         JobStatus::Restoring { .. } => "The job is being restored",
         JobStatus::Finished => "The job has finished",
         JobStatus::Canceled => "The job was canceled",
+        JobStatus::Failed { .. } => "The job has failed for good",
+        JobStatus::Suspended => "The job is suspended",
     }
 }
 
@@ -114,7 +116,8 @@ fn job_ui(ui: &mut Ui, inspector: &RunInspector<'_>, commands: &mut Vec<UiComman
                 theme.text_soft,
             );
         }
-        JobStatus::Canceled => {
+        JobStatus::Failed { cause } => sentence(ui, cause, theme.error),
+        JobStatus::Canceled | JobStatus::Suspended => {
             sentence(ui, "Press Edit, then Run, to start again.", theme.text_soft);
         }
     }

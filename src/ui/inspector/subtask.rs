@@ -81,7 +81,10 @@ fn state_ui(ui: &mut Ui, inspector: &RunInspector<'_>, id: SubtaskId) {
             figure(ui, "Offset", &subtask.offset.to_string());
             figure(ui, "Emitted in all", &subtask.emitted.to_string());
         }
-        OperatorSpec::KeyedSum(_) => {
+        OperatorSpec::Map(_) => {
+            figure(ui, "Processed in all", &subtask.processed.to_string());
+        }
+        OperatorSpec::KeyedSum(_) | OperatorSpec::Window(_) => {
             ui.scope(|ui| rows_ui(ui, inspector, id));
             let groups = &plan.key_groups;
             figure(

@@ -38,7 +38,9 @@ pub fn vertex_ui(ui: &mut Ui, document: &Document, vertex: &Vertex, commands: &m
                 commands.push(UiCommand::ChooseCsv(vertex.uid.clone()));
             }
         }
+        OperatorSpec::Map(_) => {}
         OperatorSpec::KeyedSum(spec) => key_ui(ui, &mut spec.key),
+        OperatorSpec::Window(spec) => key_ui(ui, &mut spec.key),
         OperatorSpec::Sink(_) => {
             section(ui, "Sink");
             small_print(

@@ -103,7 +103,7 @@ impl<'scope> Attempt<'scope> {
 fn rate_of(subtask: &SubtaskPlan) -> Option<f64> {
     match &subtask.operator {
         OperatorSpec::Source(source) => Some(source.rate_per_s),
-        OperatorSpec::KeyedSum(_) | OperatorSpec::Sink(_) => None,
+        _ => None,
     }
 }
 

@@ -87,6 +87,7 @@ impl JobManager<'_> {
                 self.set_status(JobStatus::Canceled);
                 Ok(())
             }
+            _ => Err("The live driver does not know this command.".to_owned()),
         };
         if let Err(reason) = result {
             let command = command.clone();

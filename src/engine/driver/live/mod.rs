@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use super::resources::{Prepared, Resources};
 use crate::engine::coordinator::{CheckpointCoordinator, Order};
 use crate::engine::event::{EventKind, JobStatus, TraceEvent};
+use crate::engine::operator::Source;
 use crate::engine::plan::ExecutionGraph;
 use crate::engine::subtask::TaskMessage;
 use crate::model::{CheckpointId, Decimal, JobGraph, Key, RestartStrategy, SubtaskId};
@@ -334,7 +335,12 @@ impl JobManager<'_> {
                 .zip(&operator.subtasks)
         });
         states
-            .filter_map(|(id, state)| Some((id, state.source_offset?)))
+            .filter_map(|(id, state)| {
+                let list = state.lists.iter().find(|list| list.name == Source::LIST)?;
+                let elements = list.elements.iter();
+                let offsets = elements.filter_map(|element| Source::read_element(element));
+                Some((id, offsets.map(|(_, offset)| offset).sum()))
+            })
             .collect()
     }
 
@@ -348,7 +354,7 @@ impl JobManager<'_> {
         self.set_status(JobStatus::Restarting {
             cause: cause.to_owned(),
         });
-        if let RestartStrategy::FixedDelay { delay_ms } = self.job.config.restart {
+        if let RestartStrategy::FixedDelay { delay_ms, .. } = self.job.config.restart {
             self.restart_at = Some(Instant::now() + Duration::from_millis(delay_ms));
         }
     }

@@ -92,7 +92,7 @@ impl LiveTask<'_> {
     fn state(&self) -> FinalState {
         match self.subtask.operator() {
             Operator::KeyedSum(sum) => sum.entries().ok(),
-            Operator::Source(_) | Operator::Sink => None,
+            Operator::Source(_) | Operator::Map(_) | Operator::Sink => None,
         }
     }
 

@@ -59,6 +59,7 @@ impl Stepper {
                 self.stop();
                 Ok(())
             }
+            _ => Err("The engine does not know this command yet.".to_owned()),
         };
         if let Err(reason) = result {
             self.net.record(EventKind::CommandRefused {
@@ -107,7 +108,7 @@ impl Stepper {
         self.set_status(JobStatus::Restarting {
             cause: cause.to_owned(),
         });
-        if let RestartStrategy::FixedDelay { delay_ms } = self.job.config.restart {
+        if let RestartStrategy::FixedDelay { delay_ms, .. } = self.job.config.restart {
             let delay_us = delay_ms.saturating_mul(1000);
             self.restart_at_us = Some(self.net.now_us.saturating_add(delay_us));
         }
@@ -188,10 +189,14 @@ impl Stepper {
     fn deploy_one(&mut self, index: usize, from: Option<CheckpointId>, (prepared, state): Ready) {
         let plan = self.plan.clone();
         let plan = &plan.subtasks[index];
-        let offset = match &prepared.operator {
-            Operator::Source(source) => Some(source.offset()),
-            Operator::KeyedSum(_) | Operator::Sink => None,
+        let offsets = match &prepared.operator {
+            Operator::Source(source) => source.splits(),
+            Operator::Map(_) | Operator::KeyedSum(_) | Operator::Sink => &[],
         };
+        let offsets = offsets
+            .iter()
+            .map(|split| (split.id, split.offset))
+            .collect();
         let task = &mut self.tasks[index];
         task.subtask = Some(Subtask::new(plan, prepared.operator, from));
         task.busy_until_us = self.net.now_us;
@@ -199,8 +204,9 @@ impl Stepper {
         self.net.record(EventKind::Restored {
             subtask: plan.id,
             from,
-            offset,
+            offsets,
             state,
+            windows: Vec::new(),
         });
         self.set_subtask_status(plan.id, SubtaskStatus::Running);
         self.coordinator.on_running(plan.id);
@@ -235,7 +241,7 @@ pub(super) fn read_states(prepared: Vec<Prepared>) -> Result<Vec<Ready>, String>
     let read = |prepared: Prepared| {
         let state = match &prepared.operator {
             Operator::KeyedSum(sum) => sum.entries().map_err(|error| error.to_string())?,
-            Operator::Source(_) | Operator::Sink => Vec::new(),
+            _ => Vec::new(),
         };
         Ok((prepared, state))
     };

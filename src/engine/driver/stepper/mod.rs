@@ -287,7 +287,7 @@ impl Stepper {
                 reason = "a float-to-integer cast saturates, and a valid rate is positive"
             )]
             OperatorSpec::Source(spec) => (1e6 / spec.rate_per_s).round().max(1.0) as u64,
-            OperatorSpec::KeyedSum(_) | OperatorSpec::Sink(_) => 0,
+            _ => 0,
         }
     }
 

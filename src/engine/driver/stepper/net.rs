@@ -168,9 +168,9 @@ impl Effects for Turn<'_> {
     fn start_snapshot(&mut self, task: SnapshotTask, operator: &Operator) {
         let costs = &self.net.costs;
         let size_bytes = match operator {
-            Operator::Source(_) => OFFSET_BYTES,
+            Operator::Source(source) => OFFSET_BYTES * source.splits().len() as u64,
             Operator::KeyedSum(sum) => sum.state.size_bytes(),
-            Operator::Sink => 0,
+            Operator::Map(_) | Operator::Sink => 0,
         };
         let sync_until_us = self.net.now_us + costs.snapshot_sync_us;
         let per_kib = size_bytes
@@ -196,10 +196,12 @@ impl Effects for Turn<'_> {
         self.net.to_coordinator[self.subtask.index()].push_back((ready_us, message));
     }
 
-    fn on_source_advanced(&mut self, offset: u64) {
-        let subtask = self.subtask;
-        self.net
-            .record(EventKind::SourceAdvanced { subtask, offset });
+    fn on_source_advanced(&mut self, origin: Origin) {
+        self.net.record(EventKind::SourceAdvanced {
+            subtask: self.subtask,
+            split: origin.split,
+            offset: origin.offset,
+        });
     }
 
     fn on_state_changed(&mut self, key: &Key, value: Decimal, origin: Origin) {
@@ -213,6 +215,10 @@ impl Effects for Turn<'_> {
 
     fn on_collected(&mut self, record: Record) {
         let subtask = self.subtask;
-        self.net.record(EventKind::Collected { subtask, record });
+        self.net.record(EventKind::Collected {
+            subtask,
+            record,
+            transaction: None,
+        });
     }
 }

@@ -1,4 +1,4 @@
-//! Version 1, frozen; and every way in which a header can lie.
+//! Version 2, frozen; and every way in which a header can lie.
 
 use super::*;
 
@@ -13,8 +13,17 @@ fn sample() -> CheckpointMetadata {
                 max_parallelism: 128,
                 subtasks: vec![SubtaskState {
                     finished: true,
-                    source_offset: Some(5),
-                    keyed: None,
+                    lists: vec![ListState {
+                        name: "x".to_owned(),
+                        distribution: Distribution::Split,
+                        elements: vec![[5].into()],
+                    }],
+                    channels: vec![ChannelState {
+                        side: ChannelSide::Input,
+                        place: 4,
+                        stream: StreamHandle::Inline([6].into()),
+                    }],
+                    ..SubtaskState::default()
                 }],
             },
             OperatorState {
@@ -59,19 +68,28 @@ fn hex(bytes: &[u8]) -> String {
 
 /// Catches any change of layout that is not a new version.
 #[test]
-fn version_1_is_frozen() {
+fn version_2_is_frozen() {
     let payload = [
         // checkpoint, backend, two operators
         "0000000000000003",
         "00",
         "00000002",
-        // "src", p = 1, max = 128, one subtask: finished, offset 5
+        // "src", p = 1, max = 128, one subtask: finished, a list, a channel
         "0000000000000003737263",
         "00000001",
         "00000080",
         "00000001",
-        "03",
-        "0000000000000005",
+        "01",
+        "00000001",
+        "000000000000000178",
+        "00",
+        "00000001",
+        "000000000000000105",
+        "00000001",
+        "01",
+        "00000004",
+        "00",
+        "000000000000000106",
         // "Σ", p = 2, max = 6, two subtasks
         "0000000000000002cea3",
         "00000002",
@@ -79,14 +97,17 @@ fn version_1_is_frozen() {
         "00000002",
         // key groups, inline
         "04",
+        "00000000",
         "00",
         "00",
         "00000000000000020708",
         "00000001",
         "00000002",
         "0000000000000009",
+        "00000000",
         // RocksDB, a file
         "04",
+        "00000000",
         "01",
         "00000001",
         "000000000000000743555252454e54",
@@ -95,11 +116,12 @@ fn version_1_is_frozen() {
         "000000000000000178",
         "0000000000000010",
         "deadbeef",
+        "00000000",
     ]
     .concat();
     let file = sample().encode();
     assert_eq!(hex(&file[HEADER_BYTES..]), payload);
-    assert_eq!(hex(&file[..8]), "4c67437000000001");
+    assert_eq!(hex(&file[..8]), "4c67437000000002");
     assert_eq!(hex(&file[8..16]), format!("{:016x}", payload.len() / 2));
     assert_eq!(decode(&file).unwrap(), sample());
 }
@@ -107,13 +129,13 @@ fn version_1_is_frozen() {
 #[test]
 fn a_newer_version_says_so() {
     let mut file = sample().encode();
-    file[7] = 2;
+    file[7] = 3;
     let error = decode(&file).unwrap_err();
     assert!(matches!(
         error,
         StorageError::NewerVersion {
-            version: 2,
-            known: 1,
+            version: 3,
+            known: 2,
             ..
         }
     ));

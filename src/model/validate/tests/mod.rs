@@ -7,11 +7,13 @@ use super::*;
 use crate::model::{
     CheckpointId, Command, CsvSpec, Edge, KeyExpr, KeyedSumSpec, OperatorSpec, Partitioning,
     Position, RestartStrategy, ScriptEntry, SinkSpec, SourceKind, SourceSpec, StorageKind, Vertex,
-    When,
+    VertexCosts, When,
 };
 
 fn vertex(uid: &str, operator: OperatorSpec) -> Vertex {
     Vertex {
+        has_explicit_uid: true,
+        costs: VertexCosts::default(),
         uid: uid.into(),
         name: uid.into(),
         parallelism: 1,
@@ -22,11 +24,7 @@ fn vertex(uid: &str, operator: OperatorSpec) -> Vertex {
 }
 
 fn source(uid: &str) -> Vertex {
-    let spec = SourceSpec {
-        kind: SourceKind::Sequence,
-        rate_per_s: 10.0,
-        end: Some(10),
-    };
+    let spec = SourceSpec::new(SourceKind::Sequence, 10.0, Some(10));
     vertex(uid, OperatorSpec::Source(spec))
 }
 
@@ -47,7 +45,7 @@ fn sum(uid: &str, key: impl Into<Option<KeyExpr>>) -> Vertex {
 }
 
 fn sink(uid: &str) -> Vertex {
-    vertex(uid, OperatorSpec::Sink(SinkSpec {}))
+    vertex(uid, OperatorSpec::Sink(SinkSpec::default()))
 }
 
 fn parity() -> KeyExpr {

@@ -138,7 +138,10 @@ fn settings_have_bounds() {
             config.checkpointing.tolerable_failed = u32::MAX;
             config.costs.restore_us = u64::MAX;
             config.costs.process_us = 0;
-            config.restart = RestartStrategy::FixedDelay { delay_ms: u64::MAX };
+            config.restart = RestartStrategy::FixedDelay {
+                attempts: RestartStrategy::UNLIMITED_ATTEMPTS,
+                delay_ms: u64::MAX,
+            };
             config.storage = StorageKind::FileSystem {
                 inline_threshold_bytes: u32::MAX,
             };

@@ -8,6 +8,8 @@
 //! broadcast first, then the state is captured; nothing can come in between. Writing the captured state is a task that
 //! the driver runs whenever it likes.
 
+mod effects;
+
 use std::collections::BTreeSet;
 
 use super::event::AbortReason;
@@ -15,83 +17,10 @@ use super::gate::{AlignedGate, GateAction};
 use super::operator::Operator;
 use super::plan::SubtaskPlan;
 use super::router::Router;
-use super::state::{KeyedSnapshot, StateError};
-use super::storage::{CheckpointStorage, StorageError, SubtaskState};
-use crate::model::{
-    ChannelId, CheckpointBarrier, CheckpointId, Decimal, Key, Origin, Record, StreamEvent,
-};
-
-/// What a subtask does to the world around it; interpreted by the driver.
-pub trait Effects {
-    fn send_record(&mut self, channel: ChannelId, record: Record);
-    fn send_event(&mut self, channel: ChannelId, event: StreamEvent);
-    /// Do not poll this input channel until it is unblocked.
-    fn block(&mut self, channel: ChannelId, checkpoint: CheckpointId);
-    fn unblock(&mut self, channel: ChannelId);
-    /// Run the asynchronous part, then report with [`Subtask::on_snapshot_end`]. `operator` is as captured.
-    fn start_snapshot(&mut self, snapshot: SnapshotTask, operator: &Operator);
-    /// Send a message to the coordinator.
-    fn tell(&mut self, message: TaskMessage);
-
-    /// What follows is for recordings; drivers that do not trace leave these empty.
-    fn on_source_advanced(&mut self, _offset: u64) {}
-    fn on_state_changed(&mut self, _key: &Key, _value: Decimal, _origin: Origin) {}
-    fn on_collected(&mut self, _record: Record) {}
-}
-
-/// From a subtask to the coordinator.
-#[derive(Debug)]
-pub enum TaskMessage {
-    Acknowledge {
-        checkpoint: CheckpointId,
-        state: SubtaskState,
-        /// Captured after the end of all input: a checkpoint of only such states is final.
-        at_end: bool,
-    },
-    Decline {
-        checkpoint: CheckpointId,
-        reason: AbortReason,
-    },
-    /// All input has ended; the subtask waits for a final checkpoint.
-    EndOfData,
-    Finished,
-}
-
-/// The asynchronous part of a snapshot: what was captured, still to be written.
-pub struct SnapshotTask {
-    pub checkpoint: CheckpointId,
-    pub source_offset: Option<u64>,
-    pub keyed: Option<KeyedSnapshot>,
-}
-
-impl SnapshotTask {
-    /// Write the captured state. May run on any thread, at any later time.
-    ///
-    /// # Errors
-    /// The storage refused or failed.
-    pub fn write(
-        self,
-        owner: &str,
-        storage: &dyn CheckpointStorage,
-    ) -> Result<SubtaskState, StorageError> {
-        let checkpoint = self.checkpoint;
-        let write = |keyed: KeyedSnapshot| keyed.write(checkpoint, owner, storage);
-        Ok(SubtaskState {
-            finished: false,
-            source_offset: self.source_offset,
-            keyed: self.keyed.map(write).transpose()?,
-        })
-    }
-}
-
-/// Why a subtask cannot go on: the job must be restored.
-#[derive(Debug, thiserror::Error)]
-pub enum TaskFailure {
-    #[error("a record reached a keyed operator without a key")]
-    NoKey,
-    #[error("the state backend failed: {0}")]
-    State(#[from] StateError),
-}
+use super::state::StateError;
+use super::storage::{StorageError, SubtaskState};
+use crate::model::{ChannelId, CheckpointBarrier, CheckpointId, Decimal, Record, StreamEvent};
+pub use effects::{Effects, SnapshotTask, TaskFailure, TaskMessage};
 
 /// How far a subtask is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,7 +111,7 @@ impl Subtask {
         }
         for _ in 0..max_records {
             let Some(record) = source.emit() else { break };
-            out.on_source_advanced(source.offset());
+            out.on_source_advanced(record.origin);
             self.router.route(record, out)?;
         }
         if source.is_exhausted() {
@@ -202,6 +131,14 @@ impl Subtask {
     ) -> Result<(), TaskFailure> {
         match &mut self.operator {
             Operator::Source(_) => {}
+            Operator::Map(map) => {
+                for mut record in records {
+                    let factor = Decimal::from(map.factor);
+                    let product = record.value.checked_mul(factor);
+                    record.value = product.ok_or(TaskFailure::TooLarge)?;
+                    self.router.route(record, out)?;
+                }
+            }
             Operator::KeyedSum(sum) => {
                 for record in records {
                     let result = sum.process(&record)?;
@@ -241,6 +178,8 @@ impl Subtask {
                 let actions = self.gate.on_cancel(id);
                 self.obey(actions, out)
             }
+            // Event time is not there yet.
+            StreamEvent::Watermark(_) | StreamEvent::Idle | StreamEvent::Active => Ok(()),
             StreamEvent::EndOfData => {
                 self.ended_inputs += 1;
                 if self.ended_inputs == self.inputs.len() {
@@ -406,14 +345,14 @@ impl Subtask {
 
     /// The synchronous part of a snapshot.
     fn capture(&mut self, checkpoint: CheckpointId) -> Result<SnapshotTask, StateError> {
-        let (source_offset, keyed) = match &mut self.operator {
-            Operator::Source(source) => (Some(source.offset()), None),
-            Operator::KeyedSum(sum) => (None, Some(sum.state.snapshot(checkpoint)?)),
-            Operator::Sink => (None, None),
+        let (lists, keyed) = match &mut self.operator {
+            Operator::Source(source) => (vec![source.list_state()], None),
+            Operator::KeyedSum(sum) => (Vec::new(), Some(sum.state.snapshot(checkpoint)?)),
+            Operator::Map(_) | Operator::Sink => (Vec::new(), None),
         };
         Ok(SnapshotTask {
             checkpoint,
-            source_offset,
+            lists,
             keyed,
         })
     }
