@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{SavepointFormat, SnapshotKind};
+use crate::model::{CheckpointId, SavepointFormat, SnapshotKind};
 
 /// Who gave a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
