@@ -300,7 +300,12 @@ pub enum SinkKind {
     Upsert,
     /// It was never visible: records are written into a transaction that is committed with the checkpoint
     /// (Flink: `TwoPhaseCommitSinkFunction`). The outside system aborts a transaction that is open for too long.
-    TwoPhaseCommit { transaction_timeout_ms: u64 },
+    TwoPhaseCommit {
+        transaction_timeout_ms: u64,
+        /// After a restore, a transaction that cannot be committed because its time was over is given up, and its
+        /// records are lost; otherwise the job cannot go on (Flink: `ignoreFailuresAfterTransactionTimeout`).
+        ignore_failures_after_timeout: bool,
+    },
 }
 
 impl SinkKind {
