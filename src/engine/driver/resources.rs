@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::engine::coordinator::CompletedStore;
-use crate::engine::operator::{CsvRow, KeyedSum, Operator, Source, SourceFeed, Split};
+use crate::engine::operator::{CsvRow, KeyedSum, Map, Operator, Sink, Source, SourceFeed, Split};
 use crate::engine::plan::{ExecutionGraph, SplitPlan, SubtaskPlan, to_u32};
 use crate::engine::state::KeyedBackend;
 use crate::engine::storage::{CheckpointMetadata, CheckpointStorage, SubtaskState};
@@ -149,9 +149,9 @@ impl Resources {
                     state: state.map_err(|error| error.to_string())?,
                 })
             }
-            OperatorSpec::Map(spec) => Operator::Map(*spec),
+            OperatorSpec::Map(spec) => Operator::Map(Map::new(*spec)),
             OperatorSpec::Window(_) => return Err("Windows do not run yet.".to_owned()),
-            OperatorSpec::Sink(_) => Operator::Sink,
+            OperatorSpec::Sink(_) => Operator::Sink(Sink),
         };
         Ok(Prepared { operator, finished })
     }

@@ -1,18 +1,126 @@
 //! What a subtask does with a record. One file per kind; all state that a checkpoint must hold is in here.
+//!
+//! [`Operator`] is the only place that tells the kinds apart: whoever takes a snapshot, restores, or shows what a
+//! subtask holds asks it, and a further kind needs its own file and its arms here.
 
 mod keyed_sum;
+mod map;
+mod sink;
 mod source;
 
 pub use keyed_sum::KeyedSum;
+pub use map::Map;
+pub use sink::Sink;
 pub use source::{CsvRow, Source, SourceFeed, Split};
 
-use crate::model::MapSpec;
+use crate::engine::router::Router;
+use crate::engine::state::{KeyedBackend, StateError};
+use crate::engine::storage::ListState;
+use crate::engine::subtask::{Effects, TaskFailure};
+use crate::model::{Decimal, Key, Record, SplitId, TimeWindow};
+
+/// What a source offset takes in a checkpoint.
+const OFFSET_BYTES: u64 = 8;
 
 /// The operator of one subtask.
 pub enum Operator {
     Source(Source),
-    Map(MapSpec),
+    Map(Map),
     KeyedSum(KeyedSum),
-    /// A plain sink: it has no state, and what it has taken is out of the job.
-    Sink,
+    Sink(Sink),
+}
+
+/// What an operator holds, as people read it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Contents {
+    /// Sources: how many records of each split were emitted.
+    pub offsets: Vec<(SplitId, u64)>,
+    /// Keyed sums: sorted by key, with labels.
+    pub rows: Vec<(Key, Decimal)>,
+    /// Windows that have not fired, sorted by window and key.
+    pub windows: Vec<(TimeWindow, Key, Decimal)>,
+}
+
+impl Operator {
+    /// Process records in order; what comes of them goes on through `router`.
+    ///
+    /// The kind is told apart once for all of them, not once for each.
+    ///
+    /// # Errors
+    /// A record cannot be processed, or the state backend failed.
+    pub fn process<E: Effects>(
+        &mut self,
+        records: impl IntoIterator<Item = Record>,
+        router: &mut Router,
+        out: &mut E,
+    ) -> Result<(), TaskFailure> {
+        match self {
+            Self::Source(_) => Ok(()),
+            Self::Map(map) => records
+                .into_iter()
+                .try_for_each(|record| router.route(map.apply(record)?, out)),
+            Self::KeyedSum(sum) => records
+                .into_iter()
+                .try_for_each(|record| sum.process(&record, router, out)),
+            Self::Sink(sink) => {
+                records
+                    .into_iter()
+                    .for_each(|record| sink.collect(record, out));
+                Ok(())
+            }
+        }
+    }
+
+    /// Its operator state (Flink: `OperatorStateBackend`), as a snapshot takes it.
+    #[must_use]
+    pub fn list_states(&self) -> Vec<ListState> {
+        match self {
+            Self::Source(source) => vec![source.list_state()],
+            Self::Map(_) | Self::KeyedSum(_) | Self::Sink(_) => Vec::new(),
+        }
+    }
+
+    /// Its keyed state; none: it is not keyed.
+    pub fn keyed_mut(&mut self) -> Option<&mut KeyedBackend> {
+        match self {
+            Self::KeyedSum(sum) => Some(&mut sum.state),
+            Self::Source(_) | Self::Map(_) | Self::Sink(_) => None,
+        }
+    }
+
+    /// The logical size of all its state, in bytes.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        match self {
+            Self::Source(source) => OFFSET_BYTES * source.splits().len() as u64,
+            Self::KeyedSum(sum) => sum.state.size_bytes(),
+            Self::Map(_) | Self::Sink(_) => 0,
+        }
+    }
+
+    /// What it holds, as people read it.
+    ///
+    /// # Errors
+    /// The state backend failed.
+    pub fn contents(&self) -> Result<Contents, StateError> {
+        let mut contents = Contents::default();
+        match self {
+            Self::Source(source) => {
+                let splits = source.splits().iter();
+                contents.offsets = splits.map(|split| (split.id, split.offset)).collect();
+            }
+            Self::KeyedSum(sum) => contents.rows = sum.entries()?,
+            Self::Map(_) | Self::Sink(_) => {}
+        }
+        Ok(contents)
+    }
+
+    /// How many records a source subtask has emitted, all its splits together; none: it is no source.
+    #[must_use]
+    pub fn source_offset(&self) -> Option<u64> {
+        match self {
+            Self::Source(source) => Some(source.offset()),
+            _ => None,
+        }
+    }
 }

@@ -75,7 +75,7 @@ impl SnapshotTask {
 pub enum TaskFailure {
     #[error("a record reached a keyed operator without a key")]
     NoKey,
-    #[error("a value has too many digits to be multiplied exactly")]
+    #[error("the product of a value and the factor has more digits than a number can have here")]
     TooLarge,
     #[error("the state backend failed: {0}")]
     State(#[from] StateError),

@@ -19,7 +19,7 @@ use super::plan::SubtaskPlan;
 use super::router::Router;
 use super::state::StateError;
 use super::storage::{StorageError, SubtaskState};
-use crate::model::{ChannelId, CheckpointBarrier, CheckpointId, Decimal, Record, StreamEvent};
+use crate::model::{ChannelId, CheckpointBarrier, CheckpointId, Record, StreamEvent};
 pub use effects::{Effects, SnapshotTask, TaskFailure, TaskMessage};
 
 /// How far a subtask is in its life.
@@ -123,36 +123,13 @@ impl Subtask {
     /// Records were taken from an input, in order.
     ///
     /// # Errors
-    /// A record has no key, or the state backend failed.
+    /// A record cannot be processed, or the state backend failed.
     pub fn on_records<E: Effects>(
         &mut self,
         records: impl IntoIterator<Item = Record>,
         out: &mut E,
     ) -> Result<(), TaskFailure> {
-        match &mut self.operator {
-            Operator::Source(_) => {}
-            Operator::Map(map) => {
-                for mut record in records {
-                    let factor = Decimal::from(map.factor);
-                    let product = record.value.checked_mul(factor);
-                    record.value = product.ok_or(TaskFailure::TooLarge)?;
-                    self.router.route(record, out)?;
-                }
-            }
-            Operator::KeyedSum(sum) => {
-                for record in records {
-                    let result = sum.process(&record)?;
-                    if let Some(key) = &result.key {
-                        out.on_state_changed(key, result.value, result.origin);
-                    }
-                    self.router.route(result, out)?;
-                }
-            }
-            Operator::Sink => records
-                .into_iter()
-                .for_each(|record| out.on_collected(record)),
-        }
-        Ok(())
+        self.operator.process(records, &mut self.router, out)
     }
 
     /// An event was taken from `input`. To a subtask that has finished it is no news: one that was restored as finished
@@ -345,15 +322,11 @@ impl Subtask {
 
     /// The synchronous part of a snapshot.
     fn capture(&mut self, checkpoint: CheckpointId) -> Result<SnapshotTask, StateError> {
-        let (lists, keyed) = match &mut self.operator {
-            Operator::Source(source) => (vec![source.list_state()], None),
-            Operator::KeyedSum(sum) => (Vec::new(), Some(sum.state.snapshot(checkpoint)?)),
-            Operator::Map(_) | Operator::Sink => (Vec::new(), None),
-        };
+        let keyed = self.operator.keyed_mut();
         Ok(SnapshotTask {
             checkpoint,
-            lists,
-            keyed,
+            keyed: keyed.map(|state| state.snapshot(checkpoint)).transpose()?,
+            lists: self.operator.list_states(),
         })
     }
 

@@ -16,9 +16,11 @@ use super::resources::{Prepared, Resources};
 use crate::engine::coordinator::{CheckpointCoordinator, Order};
 use crate::engine::event::{EventKind, JobStatus, TraceEvent};
 use crate::engine::operator::Source;
-use crate::engine::plan::ExecutionGraph;
+use crate::engine::plan::{ExecutionGraph, SubtaskPlan};
 use crate::engine::subtask::TaskMessage;
-use crate::model::{CheckpointId, Decimal, JobGraph, Key, RestartStrategy, SubtaskId};
+use crate::model::{
+    CheckpointId, Decimal, JobGraph, Key, OperatorSpec, RestartStrategy, SubtaskId,
+};
 use attempt::Attempt;
 pub use wire::{Collected, MAX_KEPT_RECORDS};
 use wire::{Control, Meter, Report};
@@ -106,9 +108,9 @@ pub fn run(
         next: None,
     };
     let mut from = start.map(|start| start.checkpoint);
-    let mut state = vec![None; plan.subtasks.len()];
+    let mut contents = vec![None; plan.subtasks.len()];
     while let Some(operators) = prepared.take() {
-        state = manager.run_attempt(from, operators);
+        contents = manager.run_attempt(from, operators);
         (from, prepared) = match manager.wait_for_restore() {
             Some((from, operators)) => (from, Some(operators)),
             None => (None, None),
@@ -119,13 +121,27 @@ pub fn run(
         status: manager.status,
         elapsed: manager.started.elapsed(),
         events: manager.events,
-        state,
+        state: keyed_sums(plan, contents),
         collected: meters.iter().map(Meter::take_collected).collect(),
         emitted: counts(|meter| meter.emitted.load(Ordering::Relaxed)),
         processed: counts(|meter| meter.processed.load(Ordering::Relaxed)),
         offsets: manager.offsets,
         fired: manager.fired,
     })
+}
+
+/// Of what the subtasks brought home, the state of keyed sums.
+fn keyed_sums(
+    plan: &ExecutionGraph,
+    contents: Vec<task::FinalState>,
+) -> Vec<Option<Vec<(Key, Decimal)>>> {
+    let is_sum = |operator: &OperatorSpec| matches!(operator, OperatorSpec::KeyedSum(_));
+    let subtasks = plan.subtasks.iter().zip(contents);
+    let rows = |(subtask, contents): (&SubtaskPlan, task::FinalState)| {
+        let contents = contents.filter(|_| is_sum(&subtask.operator))?;
+        Some(contents.rows)
+    };
+    subtasks.map(rows).collect()
 }
 
 /// A restore that is ready: from which checkpoint, and the operators with their state.

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Select, Sender, TryRecvError};
 
 use super::wire::{Buffer, Control, Meter, Report, Wire};
-use crate::engine::operator::Operator;
+use crate::engine::operator::{Contents, Operator};
 use crate::engine::storage::CheckpointStorage;
 use crate::engine::subtask::{SnapshotTask, Subtask, TaskFailure};
-use crate::model::{ChannelId, Decimal, Key};
+use crate::model::ChannelId;
 
 /// The longest that a source waits before it looks at its clock again.
 const SOURCE_PATIENCE: Duration = Duration::from_millis(5);
@@ -41,7 +41,7 @@ pub struct LiveTask<'a> {
 }
 
 /// What a released thread brings home.
-pub type FinalState = Option<Vec<(Key, Decimal)>>;
+pub type FinalState = Option<Contents>;
 
 enum Next {
     Control(Control),
@@ -90,10 +90,7 @@ impl LiveTask<'_> {
     }
 
     fn state(&self) -> FinalState {
-        match self.subtask.operator() {
-            Operator::KeyedSum(sum) => sum.entries().ok(),
-            Operator::Source(_) | Operator::Map(_) | Operator::Sink => None,
-        }
+        self.subtask.operator().contents().ok()
     }
 
     fn is_open(&self, inlet: &Inlet) -> bool {

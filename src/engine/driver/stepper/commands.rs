@@ -7,7 +7,6 @@
 use super::{Deployment, Ready, Stepper};
 use crate::engine::driver::resources::Prepared;
 use crate::engine::event::{CheckpointKind, CommandOrigin, EventKind, JobStatus, SubtaskStatus};
-use crate::engine::operator::Operator;
 use crate::engine::subtask::Subtask;
 use crate::model::{CheckpointId, Command, RestartStrategy, SubtaskId, Uid};
 
@@ -186,17 +185,10 @@ impl Stepper {
         }
     }
 
-    fn deploy_one(&mut self, index: usize, from: Option<CheckpointId>, (prepared, state): Ready) {
+    fn deploy_one(&mut self, index: usize, from: Option<CheckpointId>, ready: Ready) {
+        let (prepared, contents) = ready;
         let plan = self.plan.clone();
         let plan = &plan.subtasks[index];
-        let offsets = match &prepared.operator {
-            Operator::Source(source) => source.splits(),
-            Operator::Map(_) | Operator::KeyedSum(_) | Operator::Sink => &[],
-        };
-        let offsets = offsets
-            .iter()
-            .map(|split| (split.id, split.offset))
-            .collect();
         let task = &mut self.tasks[index];
         task.subtask = Some(Subtask::new(plan, prepared.operator, from));
         task.busy_until_us = self.net.now_us;
@@ -204,9 +196,9 @@ impl Stepper {
         self.net.record(EventKind::Restored {
             subtask: plan.id,
             from,
-            offsets,
-            state,
-            windows: Vec::new(),
+            offsets: contents.offsets,
+            state: contents.rows,
+            windows: contents.windows,
         });
         self.set_subtask_status(plan.id, SubtaskStatus::Running);
         self.coordinator.on_running(plan.id);
@@ -235,15 +227,14 @@ impl Stepper {
     }
 }
 
-/// The keyed state that each operator begins with. Read here, so that a state that cannot be read is refused before
-/// anything is canceled for it.
+/// The state that each operator begins with. Read here, so that a state that cannot be read is refused before anything
+/// is canceled for it.
 pub(super) fn read_states(prepared: Vec<Prepared>) -> Result<Vec<Ready>, String> {
     let read = |prepared: Prepared| {
-        let state = match &prepared.operator {
-            Operator::KeyedSum(sum) => sum.entries().map_err(|error| error.to_string())?,
-            _ => Vec::new(),
-        };
-        Ok((prepared, state))
+        let contents = prepared.operator.contents();
+        contents
+            .map(|contents| (prepared, contents))
+            .map_err(|error| error.to_string())
     };
     prepared.into_iter().map(read).collect()
 }

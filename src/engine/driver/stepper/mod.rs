@@ -15,11 +15,11 @@ use std::sync::Arc;
 
 use crate::engine::coordinator::CheckpointCoordinator;
 use crate::engine::event::{EventKind, JobStatus, Outcome, SubtaskStatus, TraceEvent};
-use crate::engine::operator::Operator;
+use crate::engine::operator::Contents;
 use crate::engine::plan::ExecutionGraph;
 use crate::engine::subtask::{Subtask, TaskFailure};
 use crate::model::{
-    ChannelId, CheckpointId, Decimal, JobGraph, Key, OperatorSpec, StreamElement, SubtaskId, When,
+    ChannelId, CheckpointId, JobGraph, OperatorSpec, StreamElement, SubtaskId, When,
 };
 
 pub use action::Action;
@@ -41,8 +41,8 @@ struct Task {
     processed: u64,
 }
 
-/// A subtask's operator with its keyed state as people read it.
-type Ready = (Prepared, Vec<(Key, Decimal)>);
+/// A subtask's operator with its state as people read it.
+type Ready = (Prepared, Contents);
 
 /// A restore that becomes real at `ready_us`.
 struct Deployment {
@@ -268,14 +268,9 @@ impl Stepper {
     }
 
     fn source_offset(&self, id: SubtaskId) -> u64 {
-        match self.tasks[id.index()]
-            .subtask
-            .as_ref()
-            .map(Subtask::operator)
-        {
-            Some(Operator::Source(source)) => source.offset(),
-            _ => 0,
-        }
+        let subtask = self.tasks[id.index()].subtask.as_ref();
+        let offset = subtask.and_then(|subtask| subtask.operator().source_offset());
+        offset.unwrap_or(0)
     }
 
     /// The time between two records of a source subtask.

@@ -11,9 +11,6 @@ use crate::model::{
     StreamElement, StreamEvent, SubtaskId,
 };
 
-/// What a source offset takes in a checkpoint.
-const OFFSET_BYTES: u64 = 8;
-
 /// One FIFO channel. Records are bounded by the capacity; events need no credit, as in Flink.
 #[derive(Default)]
 pub struct Channel {
@@ -167,11 +164,7 @@ impl Effects for Turn<'_> {
 
     fn start_snapshot(&mut self, task: SnapshotTask, operator: &Operator) {
         let costs = &self.net.costs;
-        let size_bytes = match operator {
-            Operator::Source(source) => OFFSET_BYTES * source.splits().len() as u64,
-            Operator::KeyedSum(sum) => sum.state.size_bytes(),
-            Operator::Map(_) | Operator::Sink => 0,
-        };
+        let size_bytes = operator.size_bytes();
         let sync_until_us = self.net.now_us + costs.snapshot_sync_us;
         let per_kib = size_bytes
             .div_ceil(1024)

@@ -27,26 +27,21 @@ impl Stepper {
     #[must_use]
     pub fn project(&self) -> Projection {
         let operators = self.tasks.iter().map(|task| {
-            task.subtask
-                .as_ref()
-                .map(crate::engine::subtask::Subtask::operator)
+            let subtask = task.subtask.as_ref();
+            subtask.map(crate::engine::subtask::Subtask::operator)
         });
-        let offset = |operator: Option<&Operator>| match operator {
-            Some(Operator::Source(source)) => Some(source.offset()),
-            _ => None,
-        };
-        let rows = |operator: Option<&Operator>| match operator {
-            Some(Operator::KeyedSum(sum)) => sum
-                .entries()
-                .ok()
-                .map(|entries| entries.into_iter().collect()),
-            _ => None,
+        let rows = |operator: Option<&Operator>| {
+            let contents = operator?.contents().ok()?;
+            Some(contents.rows.into_iter().collect())
         };
         let channels = &self.net.channels;
         Projection {
             job: self.status.clone(),
             statuses: self.tasks.iter().map(|task| task.status).collect(),
-            offsets: operators.clone().map(offset).collect(),
+            offsets: operators
+                .clone()
+                .map(|operator| operator?.source_offset())
+                .collect(),
             rows: operators.map(rows).collect(),
             channels: channels
                 .iter()
