@@ -32,6 +32,15 @@ impl Key {
         Self::Text(text.into())
     }
 
+    /// The same key, as keyed state holds it.
+    #[must_use]
+    pub fn without_label(&self) -> Self {
+        match self {
+            Self::Int { value, .. } => Self::int(*value),
+            Self::Text(_) => self.clone(),
+        }
+    }
+
     fn identity(&self) -> (Option<i32>, Option<&str>) {
         match self {
             Self::Int { value, .. } => (Some(*value), None),

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use lockgate::engine::state::{KeyedBackend, KeyedSnapshot};
+use lockgate::engine::state::{KeyedBackend, KeyedSnapshot, Window};
 use lockgate::engine::storage::KeyedStateHandle;
-use lockgate::model::{BackendKind, CheckpointId, Decimal, Key};
+use lockgate::model::{BackendKind, CheckpointId, Decimal, EventTime, Key, TimeWindow};
 use proptest::prelude::*;
 
 use crate::support::{CP1, CP2, Entries, PLACES, Place, World, fill, keys, offset_5};
@@ -13,6 +13,10 @@ use crate::support::{CP1, CP2, Entries, PLACES, Place, World, fill, keys, offset
 enum Op {
     /// To the key with this index, this many hundredths, written with this scale (2 ..= 4).
     Add(usize, i64, u32),
+    /// To the window at this place of the key with this index, this many hundredths.
+    Window(usize, i64, i64),
+    /// The windows that this watermark reaches fire and are removed.
+    Watermark(i64),
     /// The synchronous part only.
     Snapshot,
     /// The asynchronous part of the oldest snapshot that waits for it.
@@ -24,6 +28,8 @@ enum Op {
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         8 => (0..keys().len(), -10_000_i64..10_000, 2..=4_u32).prop_map(|(k, v, s)| Op::Add(k, v, s)),
+        6 => (0..keys().len(), -4..4_i64, -100_i64..100).prop_map(|(k, w, v)| Op::Window(k, w, v)),
+        2 => (-45..45_i64).prop_map(Op::Watermark),
         2 => Just(Op::Snapshot),
         2 => Just(Op::Write),
         1 => (0..100_usize).prop_map(Op::Restore),
@@ -31,21 +37,44 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 /// Sums in hundredths: integers, so that the oracle shares no arithmetic with the backends.
-type Oracle = BTreeMap<Key, i64>;
-
-fn entries_of(oracle: &Oracle) -> Entries {
-    oracle
-        .iter()
-        .map(|(key, hundredths)| (key.clone(), Decimal::new(*hundredths, 2)))
-        .collect()
+#[derive(Clone, Debug, Default)]
+struct Oracle {
+    sums: BTreeMap<Key, i64>,
+    windows: BTreeMap<(TimeWindow, Key), i64>,
 }
 
-fn size_of(oracle: &Oracle) -> u64 {
-    let key_bytes = |key: &Key| match key {
-        Key::Int { .. } => 5,
-        Key::Text(text) => 1 + text.len() as u64,
-    };
-    oracle.keys().map(|key| key_bytes(key) + 16).sum()
+const SIZE_MS: i64 = 10;
+
+/// The `place`-th window of ten milliseconds; the ones below 0 are before the epoch.
+fn window(place: i64) -> TimeWindow {
+    TimeWindow {
+        start_ms: place * SIZE_MS,
+        end_ms: (place + 1) * SIZE_MS,
+    }
+}
+
+impl Oracle {
+    fn entries(&self) -> Entries {
+        let sum = |(key, hundredths): (&Key, &i64)| (key.clone(), Decimal::new(*hundredths, 2));
+        self.sums.iter().map(sum).collect()
+    }
+
+    fn windows(&self) -> Vec<Window> {
+        let cell = |((window, key), hundredths): (&(TimeWindow, Key), &i64)| {
+            (*window, key.clone(), Decimal::new(*hundredths, 2))
+        };
+        self.windows.iter().map(cell).collect()
+    }
+
+    fn size_bytes(&self) -> u64 {
+        let key_bytes = |key: &Key| match key {
+            Key::Int { .. } => 5,
+            Key::Text(text) => 1 + text.len() as u64,
+        };
+        let sums = self.sums.keys().map(|key| key_bytes(key) + 16);
+        let windows = self.windows.keys().map(|(_, key)| key_bytes(key) + 16 + 16);
+        sums.chain(windows).sum()
+    }
 }
 
 /// One backend under test, and what it should hold.
@@ -67,7 +96,7 @@ impl Story {
             world,
             kind,
             backend,
-            now: Oracle::new(),
+            now: Oracle::default(),
             next: 1,
             waiting: Vec::new(),
             written: Vec::new(),
@@ -80,17 +109,37 @@ impl Story {
                 let key = &keys()[*key];
                 let mut value = Decimal::new(*hundredths, 2);
                 value.rescale(*scale);
-                let sum = self.now.entry(key.clone()).or_default();
+                let sum = self.now.sums.entry(key.clone()).or_default();
                 *sum += hundredths;
                 let expected = Decimal::new(*sum, 2);
                 assert_eq!(self.backend.add(key, value).unwrap(), expected);
+            }
+            Op::Window(key, place, hundredths) => {
+                let (key, window) = (&keys()[*key], window(*place));
+                let cell = self.now.windows.entry((window, key.clone())).or_default();
+                *cell += hundredths;
+                let (value, expected) = (Decimal::new(*hundredths, 2), Decimal::new(*cell, 2));
+                let found = self.backend.window_add(key, window, value).unwrap();
+                assert_eq!(found, expected);
+            }
+            Op::Watermark(watermark) => {
+                // The windows are equally long: in the order of their timers and of the oracle is the same.
+                let mut expected = self.now.windows();
+                expected.retain(|(window, ..)| window.end_ms <= watermark + 1);
+                let due = self.backend.due_windows(EventTime(*watermark)).unwrap();
+                assert_eq!(due, expected);
+                for (window, key, _) in due {
+                    self.backend.window_remove(&key, window).unwrap();
+                    self.now.windows.remove(&(window, key));
+                }
+                assert_eq!(self.backend.due_windows(EventTime(*watermark)).unwrap(), []);
             }
             Op::Snapshot => {
                 let checkpoint = CheckpointId(self.next);
                 self.next += 1;
                 self.world.storage.begin(checkpoint).unwrap();
                 let snapshot = self.backend.snapshot(checkpoint).unwrap();
-                assert_eq!(snapshot.size_bytes(), size_of(&self.now));
+                assert_eq!(snapshot.size_bytes(), self.now.size_bytes());
                 self.waiting.push((checkpoint, snapshot, self.now.clone()));
             }
             Op::Write => {
@@ -113,21 +162,24 @@ impl Story {
     }
 
     fn check(&self) {
-        assert_eq!(self.backend.entries().unwrap(), entries_of(&self.now));
-        assert_eq!(self.backend.size_bytes(), size_of(&self.now));
+        assert_eq!(self.backend.entries().unwrap(), self.now.entries());
+        assert_eq!(self.backend.windows().unwrap(), self.now.windows());
+        assert_eq!(self.backend.size_bytes(), self.now.size_bytes());
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Heap ≡ RocksDB ≡ oracle, and law 19 (snapshot isolation): every snapshot, written as late as one likes, restores
-    /// to what was there when it was taken.
+    /// Heap ≡ RocksDB ≡ oracle, law 19 (snapshot isolation: every snapshot, written as late as one likes, restores to
+    /// what was there when it was taken), and law 31 for state: after a restore a timer is set exactly if its window is
+    /// in the snapshot.
     ///
     /// Catches: a snapshot that shares what the backend goes on to change; one that misses the memtable; a restore
-    /// that keeps, loses or doubles entries; a size that forgets a key or counts an update.
+    /// that keeps, loses or doubles entries, or forgets when the first timer is due; a size that forgets a key or
+    /// counts an update; windows that are taken for sums.
     #[test]
-    fn every_backend_is_a_map_of_sums(
+    fn every_backend_is_a_map_of_sums_and_windows(
         ops in proptest::collection::vec(op(), 1..60),
         place in proptest::sample::select(PLACES.to_vec()),
     ) {
@@ -243,5 +295,67 @@ fn labels_are_not_state() {
         let entries = backend.entries().unwrap();
         assert_eq!(entries, [(even, Decimal::TWO)]);
         assert!(matches!(entries[0].0, Key::Int { label: None, .. }));
+    }
+}
+
+/// Windows of other lengths, at the ends of time, added under a labelled key: the order of timers is that of their ends.
+///
+/// Catches a scan that stops at the first key group, an order by start, and an overflow at the last watermark.
+#[test]
+fn timers_are_due_in_their_order() {
+    for kind in BackendKind::ALL {
+        let mut backend = World::new(Place::JobManager).open(kind);
+        let far = TimeWindow {
+            start_ms: i64::MAX - 1,
+            end_ms: i64::MAX,
+        };
+        let past = TimeWindow {
+            start_ms: i64::MIN,
+            end_ms: i64::MIN + 1,
+        };
+        let long = TimeWindow {
+            start_ms: 0,
+            end_ms: 30,
+        };
+        let labelled = Key::Int {
+            value: 0,
+            label: Some("even".into()),
+        };
+        for (key, window) in [
+            (&labelled, far),
+            (&labelled, long),
+            (&Key::text("sun"), window(1)),
+            (&Key::int(-7), window(1)),
+            (&labelled, past),
+        ] {
+            backend.window_add(key, window, Decimal::ONE).unwrap();
+        }
+        let mut due = |watermark| -> Vec<(TimeWindow, Key)> {
+            let due = backend.due_windows(EventTime(watermark)).unwrap();
+            due.into_iter()
+                .map(|(window, key, _)| (window, key))
+                .collect()
+        };
+        let first = (past, Key::int(0));
+        assert_eq!(due(i64::MIN), [first.clone()]);
+        assert_eq!(
+            due(18),
+            [first.clone()],
+            "19 is the window's last millisecond"
+        );
+        let up_to_19 = [
+            first,
+            (window(1), Key::text("sun")),
+            (window(1), Key::int(-7)),
+        ];
+        assert_eq!(due(19), up_to_19);
+        let all = [
+            up_to_19.to_vec(),
+            vec![(long, Key::int(0)), (far, Key::int(0))],
+        ]
+        .concat();
+        assert_eq!(due(i64::MAX), all);
+        assert_eq!(backend.entries().unwrap(), [], "a window is no sum");
+        assert_eq!(backend.windows().unwrap()[1].0, long, "by start");
     }
 }

@@ -1,4 +1,4 @@
-//! Sums in memory: one table per key group, shared with snapshots until it is written to.
+//! Keyed state in memory: the tables of each key group, shared with snapshots until one is written to.
 //!
 //! Flink's `HeapKeyedStateBackend` with its `CopyOnWriteStateMap`. Flink copies on write entry by entry; here it is key
 //! group by key group, which shows the same and fits in a page: a snapshot only counts up the tables' owners, and the
@@ -7,14 +7,17 @@
 use std::mem;
 use std::sync::Arc;
 
-use super::codec::{VALUE_BYTES, entry_bytes, put_key, read_key, read_value};
+use super::codec::{
+    Slot, put_sum_slot, put_window_slot, read_slot, read_value, sum_bytes, window_bytes,
+};
 use super::sum_table::SumTable;
-use super::{OwnedGroups, StateError, add_exactly};
+use super::window_table::WindowTable;
+use super::{OwnedGroups, StateError, Window, add_exactly};
 use crate::engine::storage::bytes::{Malformed, Reader, put_count};
 use crate::engine::storage::{CheckpointStorage, KeyedStateHandle, StorageError};
-use crate::model::{CheckpointId, Decimal, Key};
+use crate::model::{CheckpointId, Decimal, EventTime, Key, TimeWindow};
 
-/// Keyed sums on the heap.
+/// Keyed state on the heap.
 #[derive(Debug)]
 pub struct HeapBackend {
     owned: OwnedGroups,
@@ -23,48 +26,55 @@ pub struct HeapBackend {
     size_bytes: u64,
 }
 
-/// The table of one key group. Whether it is nobody else's is known without asking an atomic counter for each record.
+/// All state of one key group.
+#[derive(Clone, Debug, Default)]
+struct Tables {
+    sums: SumTable,
+    windows: WindowTable,
+}
+
+/// The tables of one key group. Whether they are nobody else's is known without asking an atomic counter for each record.
 #[derive(Debug)]
 enum Group {
-    Own(SumTable),
-    /// A snapshot has it, or had it until it was written.
-    Shared(Arc<SumTable>),
+    Own(Tables),
+    /// A snapshot has them, or had them until it was written.
+    Shared(Arc<Tables>),
 }
 
 impl Default for Group {
     fn default() -> Self {
-        Self::Own(SumTable::default())
+        Self::Own(Tables::default())
     }
 }
 
 impl Group {
-    fn table(&self) -> &SumTable {
+    fn tables(&self) -> &Tables {
         match self {
-            Self::Own(table) => table,
-            Self::Shared(table) => table,
+            Self::Own(tables) => tables,
+            Self::Shared(tables) => tables,
         }
     }
 
-    /// Copies the table if a snapshot still has it.
-    fn table_mut(&mut self) -> &mut SumTable {
-        if let Self::Shared(table) = self {
-            *self = Self::Own(Arc::unwrap_or_clone(mem::take(table)));
+    /// Copies the tables if a snapshot still has them.
+    fn tables_mut(&mut self) -> &mut Tables {
+        if let Self::Shared(tables) = self {
+            *self = Self::Own(Arc::unwrap_or_clone(mem::take(tables)));
         }
         match self {
-            Self::Own(table) => table,
-            // Not reached: it was just made its own. It would be right, too.
-            Self::Shared(table) => Arc::make_mut(table),
+            Self::Own(tables) => tables,
+            // Not reached: they were just made its own. It would be right, too.
+            Self::Shared(tables) => Arc::make_mut(tables),
         }
     }
 
-    /// Copies nothing: the table is moved once, then only counted.
-    fn share(&mut self) -> Arc<SumTable> {
-        let table = match mem::take(self) {
-            Self::Own(table) => Arc::new(table),
-            Self::Shared(table) => table,
+    /// Copies nothing: the tables are moved once, then only counted.
+    fn share(&mut self) -> Arc<Tables> {
+        let tables = match mem::take(self) {
+            Self::Own(tables) => Arc::new(tables),
+            Self::Shared(tables) => tables,
         };
-        *self = Self::Shared(Arc::clone(&table));
-        table
+        *self = Self::Shared(Arc::clone(&tables));
+        tables
     }
 }
 
@@ -91,17 +101,32 @@ impl HeapBackend {
                 .ok()
                 .and_then(|offset| stream.get(offset..))
                 .ok_or(Malformed("a key group lies beyond its end"))?;
-            for (key, sum) in read_group(bytes)? {
-                let at = owned.locate_restored(*group, &key)?;
-                let table = backend.groups[at.index].table_mut();
-                if table.get_mut(at.hash, &key).is_some() {
-                    return Err(Malformed("a key is there twice").into());
-                }
-                backend.size_bytes += entry_bytes(&key);
-                table.insert_new(at.hash, key, sum);
+            for (slot, value) in read_group(bytes)? {
+                backend.put_restored(*group, slot, value)?;
             }
         }
         Ok(backend)
+    }
+
+    fn put_restored(&mut self, group: u32, slot: Slot, value: Decimal) -> Result<(), StateError> {
+        let at = self.owned.locate_restored(group, slot.key())?;
+        let tables = self.groups[at.index].tables_mut();
+        let size_bytes = slot.entry_bytes();
+        let is_new = match slot {
+            Slot::Sum(key) => {
+                let is_new = tables.sums.get_mut(at.hash, &key).is_none();
+                if is_new {
+                    tables.sums.insert_new(at.hash, key, value);
+                }
+                is_new
+            }
+            Slot::Window(window, key) => tables.windows.insert(window, &key, value),
+        };
+        if !is_new {
+            return Err(Malformed("a key is there twice").into());
+        }
+        self.size_bytes += size_bytes;
+        Ok(())
     }
 
     /// See [`super::KeyedBackend::add`].
@@ -110,22 +135,90 @@ impl HeapBackend {
     /// The sum would not be exact, or the key is another subtask's.
     pub fn add(&mut self, key: &Key, value: Decimal) -> Result<Decimal, StateError> {
         let at = self.owned.locate(key)?;
-        let table = self.groups[at.index].table_mut();
+        let table = &mut self.groups[at.index].tables_mut().sums;
         if let Some(sum) = table.get_mut(at.hash, key) {
             *sum = add_exactly(*sum, value).ok_or_else(|| StateError::inexact(key, *sum, value))?;
             return Ok(*sum);
         }
         let sum = add_exactly(Decimal::ZERO, value)
             .ok_or_else(|| StateError::inexact(key, Decimal::ZERO, value))?;
-        table.insert_new(at.hash, without_label(key), sum);
-        self.size_bytes += entry_bytes(key);
+        table.insert_new(at.hash, key.without_label(), sum);
+        self.size_bytes += sum_bytes(key);
         Ok(sum)
     }
 
-    pub(super) fn entries(&self) -> Vec<(Key, Decimal)> {
-        sorted(self.groups.iter().flat_map(|group| group.table().iter()))
-            .cloned()
+    /// See [`super::KeyedBackend::window_add`].
+    ///
+    /// # Errors
+    /// As for [`HeapBackend::add`].
+    pub fn window_add(
+        &mut self,
+        key: &Key,
+        window: TimeWindow,
+        value: Decimal,
+    ) -> Result<Decimal, StateError> {
+        let at = self.owned.locate(key)?;
+        let table = &mut self.groups[at.index].tables_mut().windows;
+        let known = table.get_mut(window, key);
+        let old = known.as_deref().copied().unwrap_or(Decimal::ZERO);
+        let new = add_exactly(old, value).ok_or_else(|| StateError::inexact(key, old, value))?;
+        match known {
+            Some(cell) => *cell = new,
+            None => {
+                table.insert(window, key, new);
+                self.size_bytes += window_bytes(key);
+            }
+        }
+        Ok(new)
+    }
+
+    pub(super) fn window_remove(
+        &mut self,
+        key: &Key,
+        window: TimeWindow,
+    ) -> Result<(), StateError> {
+        let at = self.owned.locate(key)?;
+        if self.groups[at.index]
+            .tables_mut()
+            .windows
+            .remove(window, key)
+        {
+            self.size_bytes -= window_bytes(key);
+        }
+        Ok(())
+    }
+
+    /// In no order. The timers lie in order, so that only what is due is looked at.
+    pub(super) fn due_windows(&self, watermark: EventTime) -> Vec<Window> {
+        let tables = self.groups.iter().map(|group| &group.tables().windows);
+        tables
+            .filter(|table| table.first_timer().is_some_and(|first| first <= watermark))
+            .flat_map(|table| {
+                table
+                    .iter()
+                    .take_while(|(window, ..)| window.max_timestamp() <= watermark)
+            })
+            .map(|(window, key, value)| (window, key.clone(), value))
             .collect()
+    }
+
+    /// In no order.
+    pub(super) fn windows(&self) -> Vec<Window> {
+        let tables = self.groups.iter().map(|group| &group.tables().windows);
+        tables
+            .flat_map(WindowTable::iter)
+            .map(|(window, key, value)| (window, key.clone(), value))
+            .collect()
+    }
+
+    pub(super) fn entries(&self) -> Vec<(Key, Decimal)> {
+        sorted(
+            self.groups
+                .iter()
+                .flat_map(|group| group.tables().sums.iter()),
+        )
+        .cloned()
+        .collect()
     }
 
     pub(super) fn size_bytes(&self) -> u64 {
@@ -146,7 +239,7 @@ impl HeapBackend {
 #[derive(Debug)]
 pub struct HeapSnapshot {
     first_group: u32,
-    groups: Vec<Arc<SumTable>>,
+    groups: Vec<Arc<Tables>>,
     size_bytes: u64,
 }
 
@@ -172,27 +265,38 @@ impl HeapSnapshot {
     }
 }
 
-/// A count (u32), then per entry, sorted by key: the key's length (u32), the key, the sum.
-fn put_group(out: &mut Vec<u8>, group: &SumTable) {
-    put_count(out, group.len());
-    let mut encoded = Vec::new();
-    for (key, sum) in sorted(group.iter()) {
-        encoded.clear();
-        put_key(&mut encoded, key);
-        put_count(out, encoded.len());
-        out.extend_from_slice(&encoded);
-        out.extend_from_slice(&sum.serialize());
+/// A count (u32), then per entry, sorted by slot: the slot and the value, each after its length (u32).
+fn put_group(out: &mut Vec<u8>, tables: &Tables) {
+    let Tables { sums, windows } = tables;
+    put_count(out, sums.len() + windows.len());
+    let mut slot = Vec::new();
+    for (key, sum) in sorted(sums.iter()) {
+        slot.clear();
+        put_sum_slot(&mut slot, key);
+        put_entry(out, &slot, *sum);
+    }
+    for (window, key, value) in windows.iter() {
+        slot.clear();
+        put_window_slot(&mut slot, window, key);
+        put_entry(out, &slot, value);
     }
 }
 
+fn put_entry(out: &mut Vec<u8>, slot: &[u8], value: Decimal) {
+    let value = value.serialize();
+    put_count(out, slot.len());
+    out.extend_from_slice(slot);
+    put_count(out, value.len());
+    out.extend_from_slice(&value);
+}
+
 /// The group at the start of `bytes`; what follows it is the next one's.
-fn read_group(bytes: &[u8]) -> Result<Vec<(Key, Decimal)>, Malformed> {
+fn read_group(bytes: &[u8]) -> Result<Vec<(Slot, Decimal)>, Malformed> {
     Reader::new(bytes).list(|reader| {
-        let key_bytes = reader.u32()? as usize;
-        Ok((
-            read_key(reader.take(key_bytes)?)?,
-            read_value(reader.take(VALUE_BYTES)?)?,
-        ))
+        let slot_bytes = reader.u32()? as usize;
+        let slot = read_slot(reader.take(slot_bytes)?)?;
+        let value_bytes = reader.u32()? as usize;
+        Ok((slot, read_value(reader.take(value_bytes)?)?))
     })
 }
 
@@ -203,11 +307,4 @@ fn sorted<'a>(
     let mut entries: Vec<_> = entries.collect();
     entries.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
     entries.into_iter()
-}
-
-fn without_label(key: &Key) -> Key {
-    match key {
-        Key::Int { value, .. } => Key::int(*value),
-        Key::Text(_) => key.clone(),
-    }
 }

@@ -1,4 +1,4 @@
-//! The working state of keyed operators: one exact sum per key, on the heap or in RocksDB.
+//! The working state of keyed operators, on the heap or in RocksDB: one exact sum per key, and one per key and window.
 //!
 //! A backend belongs to one subtask and holds the keys of its *key groups*. A snapshot has two parts. The
 //! **synchronous part**, [`KeyedBackend::snapshot`], runs inside the subtask between two records and must be quick:
@@ -18,12 +18,13 @@ mod heap;
 mod owned_groups;
 mod rocks;
 mod sum_table;
+mod window_table;
 
 use std::ops::RangeInclusive;
 use std::path::Path;
 
 use super::storage::{CheckpointStorage, KeyedStateHandle, StorageError};
-use crate::model::{BackendKind, CheckpointId, Decimal, Key};
+use crate::model::{BackendKind, CheckpointId, Decimal, EventTime, Key, TimeWindow};
 
 pub use error::StateError;
 pub use exact::add_exactly;
@@ -31,6 +32,9 @@ pub use heap::{HeapBackend, HeapSnapshot};
 pub use rocks::{RocksDbBackend, RocksDbSnapshot};
 
 use owned_groups::OwnedGroups;
+
+/// One window of a key, and what it has come to.
+pub type Window = (TimeWindow, Key, Decimal);
 
 /// The keyed state of one subtask (Flink: `AbstractKeyedStateBackend`). Dropping it removes what it has on disk.
 #[derive(Debug)]
@@ -112,7 +116,7 @@ impl KeyedBackend {
         }
     }
 
-    /// Every key (without label) and its sum, sorted by key.
+    /// Every key (without label) that has a sum, and that sum; sorted by key.
     ///
     /// # Errors
     /// RocksDB's.
@@ -123,7 +127,68 @@ impl KeyedBackend {
         }
     }
 
-    /// The *logical* size in bytes: of all encoded keys and sums. The same on every backend and machine.
+    /// Add `value` to the `window` of `key`, which begins at zero, and return what it comes to now. With the first value,
+    /// the window's timer is set: see [`due_windows`](Self::due_windows).
+    ///
+    /// # Errors
+    /// As for [`add`](Self::add).
+    pub fn window_add(
+        &mut self,
+        key: &Key,
+        window: TimeWindow,
+        value: Decimal,
+    ) -> Result<Decimal, StateError> {
+        match self {
+            Self::Heap(heap) => heap.window_add(key, window, value),
+            Self::RocksDb(rocks) => rocks.window_add(key, window, value),
+        }
+    }
+
+    /// The windows whose timers `watermark` reaches: their last event time is not after it. In the order of their timers,
+    /// then by key. They stay until they are removed.
+    ///
+    /// In Flink, event-time timers of one subtask fire in the order of their times, and in no fixed order within one.
+    ///
+    /// # Errors
+    /// RocksDB's.
+    pub fn due_windows(&mut self, watermark: EventTime) -> Result<Vec<Window>, StateError> {
+        let mut due = match self {
+            Self::Heap(heap) => heap.due_windows(watermark),
+            Self::RocksDb(rocks) => rocks.due_windows(watermark)?,
+        };
+        due.sort_unstable_by(|(left, left_key, _), (right, right_key, _)| {
+            (left.end_ms, left_key, left.start_ms).cmp(&(right.end_ms, right_key, right.start_ms))
+        });
+        Ok(due)
+    }
+
+    /// Forget the `window` of `key` and its timer. Nothing happens when there is none.
+    ///
+    /// # Errors
+    /// The key belongs to another subtask, or RocksDB's.
+    pub fn window_remove(&mut self, key: &Key, window: TimeWindow) -> Result<(), StateError> {
+        match self {
+            Self::Heap(heap) => heap.window_remove(key, window),
+            Self::RocksDb(rocks) => rocks.window_remove(key, window),
+        }
+    }
+
+    /// Every window, sorted by window, then by key (without label).
+    ///
+    /// # Errors
+    /// RocksDB's.
+    pub fn windows(&self) -> Result<Vec<Window>, StateError> {
+        let mut windows = match self {
+            Self::Heap(heap) => heap.windows(),
+            Self::RocksDb(rocks) => rocks.windows()?,
+        };
+        windows.sort_unstable_by(|(left, left_key, _), (right, right_key, _)| {
+            (left, left_key).cmp(&(right, right_key))
+        });
+        Ok(windows)
+    }
+
+    /// The *logical* size in bytes: of all encoded keys, windows and values. The same on every backend and machine.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
         match self {

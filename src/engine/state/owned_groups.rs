@@ -64,6 +64,10 @@ impl OwnedGroups {
         self.first
     }
 
+    pub(super) fn groups(self) -> impl Iterator<Item = u32> {
+        self.first..self.first.saturating_add(self.count)
+    }
+
     /// Where `key` belongs.
     pub(super) fn locate(self, key: &Key) -> Result<Located, StateError> {
         let hash = group_hash(key);

@@ -1,31 +1,38 @@
-//! Sums in RocksDB: one database per subtask, in a folder of its own.
+//! Keyed state in RocksDB: one database per subtask, in a folder of its own.
 //!
 //! Flink's `EmbeddedRocksDBStateBackend`, as `RocksDBKeyedStateBackend` and `RocksNativeFullSnapshotStrategy`
 //! have it. The database is scratch space: no write-ahead log, since what counts after a crash is the last checkpoint.
-//! A key is the key group (u16, big-endian) and then the key, so that a group's keys lie together.
+//! An entry's key is the key group (u16, big-endian) and then its slot, so that a group's entries lie together, and in it
+//! those of each state. (Flink has a column family for each state.)
 
 use std::fs;
 use std::path::{Component, Path};
 
 use rocksdb::checkpoint::Checkpoint;
 use rocksdb::{
-    BlockBasedOptions, Cache, DB, DBCompressionType, IteratorMode, LogLevel, Options, WriteOptions,
+    BlockBasedOptions, Cache, DB, DBCompressionType, Direction, IteratorMode, LogLevel, Options,
+    ReadOptions, WriteOptions,
 };
 
-use super::codec::{entry_bytes, put_key, read_key, read_value};
+use super::codec::{
+    Slot, WINDOWS, put_sum_slot, put_window_slot, read_slot, read_value, sum_bytes, window_bytes,
+};
 use super::folder::OwnedFolder;
-use super::{OwnedGroups, StateError, add_exactly};
+use super::{OwnedGroups, StateError, Window, add_exactly};
 use crate::engine::storage::bytes::Malformed;
 use crate::engine::storage::{CheckpointStorage, KeyedStateHandle, StorageError, StreamHandle};
-use crate::model::{CheckpointId, Decimal, Key};
+use crate::model::{CheckpointId, Decimal, EventTime, Key, TimeWindow};
 
-/// Keyed sums in a database on disk.
+/// Keyed state in a database on disk.
 pub struct RocksDbBackend {
     db: DB,
     write: WriteOptions,
     owned: OwnedGroups,
-    /// The encoded key of the record at hand, kept for its memory.
+    /// The encoded slot of the record at hand, kept for its memory.
     encoded: Vec<u8>,
+    /// No timer is due before this: a watermark below it needs no look into the database (Flink:
+    /// `RocksDBCachingPriorityQueueSet`).
+    first_timer: EventTime,
     size_bytes: u64,
     /// After `db`: the database closes, then its folder goes.
     folder: OwnedFolder,
@@ -54,13 +61,17 @@ impl RocksDbBackend {
                 .map_err(StateError::io("write", &file))?;
         }
         let mut backend = Self::start(folder, owned, false)?;
-        let mut size_bytes = 0;
-        backend.for_each(|group, key, _| {
-            owned.locate_restored(group, &key)?;
-            size_bytes += entry_bytes(&key);
+        let (mut size_bytes, mut first_timer) = (0, EventTime::MAX);
+        backend.for_each(|group, slot, _| {
+            owned.locate_restored(group, slot.key())?;
+            size_bytes += slot.entry_bytes();
+            if let Slot::Window(window, _) = slot {
+                first_timer = first_timer.min(window.max_timestamp());
+            }
             Ok(())
         })?;
         backend.size_bytes = size_bytes;
+        backend.first_timer = first_timer;
         Ok(backend)
     }
 
@@ -75,6 +86,7 @@ impl RocksDbBackend {
             write,
             owned,
             encoded: Vec::new(),
+            first_timer: EventTime::MAX,
             size_bytes: 0,
             folder,
         })
@@ -88,8 +100,98 @@ impl RocksDbBackend {
         let at = self.owned.locate(key)?;
         self.encoded.clear();
         self.encoded.extend_from_slice(&prefix(at.group));
-        put_key(&mut self.encoded, key);
+        put_sum_slot(&mut self.encoded, key);
+        let (sum, is_new) = self.add_to_encoded(key, value)?;
+        if is_new {
+            self.size_bytes += sum_bytes(key);
+        }
+        Ok(sum)
+    }
 
+    /// See [`super::KeyedBackend::window_add`].
+    ///
+    /// # Errors
+    /// As for [`RocksDbBackend::add`].
+    pub fn window_add(
+        &mut self,
+        key: &Key,
+        window: TimeWindow,
+        value: Decimal,
+    ) -> Result<Decimal, StateError> {
+        self.encode_window(key, window)?;
+        let (new, is_new) = self.add_to_encoded(key, value)?;
+        if is_new {
+            self.size_bytes += window_bytes(key);
+            self.first_timer = self.first_timer.min(window.max_timestamp());
+        }
+        Ok(new)
+    }
+
+    pub(super) fn window_remove(
+        &mut self,
+        key: &Key,
+        window: TimeWindow,
+    ) -> Result<(), StateError> {
+        self.encode_window(key, window)?;
+        let known = self
+            .db
+            .get_pinned(&self.encoded)
+            .map_err(|source| self.failed("read", source))?
+            .is_some();
+        if known {
+            self.db
+                .delete_opt(&self.encoded, &self.write)
+                .map_err(|source| self.failed("write", source))?;
+            self.size_bytes -= window_bytes(key);
+        }
+        Ok(())
+    }
+
+    /// In no order.
+    pub(super) fn due_windows(&mut self, watermark: EventTime) -> Result<Vec<Window>, StateError> {
+        if watermark < self.first_timer {
+            return Ok(Vec::new());
+        }
+        let mut due = Vec::new();
+        let mut first_timer = EventTime::MAX;
+        for group in self.owned.groups() {
+            self.for_each_window(group, |window, key, value| {
+                let timer = window.max_timestamp();
+                first_timer = first_timer.min(timer);
+                let is_due = timer <= watermark;
+                if is_due {
+                    due.push((window, key, value));
+                }
+                is_due
+            })?;
+        }
+        // Those found due are in here too, since they stay until they are removed.
+        self.first_timer = first_timer;
+        Ok(due)
+    }
+
+    /// In no order.
+    pub(super) fn windows(&self) -> Result<Vec<Window>, StateError> {
+        let mut windows = Vec::new();
+        self.for_each(|_, slot, value| {
+            if let Slot::Window(window, key) = slot {
+                windows.push((window, key, value));
+            }
+            Ok(())
+        })?;
+        Ok(windows)
+    }
+
+    fn encode_window(&mut self, key: &Key, window: TimeWindow) -> Result<(), StateError> {
+        let at = self.owned.locate(key)?;
+        self.encoded.clear();
+        self.encoded.extend_from_slice(&prefix(at.group));
+        put_window_slot(&mut self.encoded, window, key);
+        Ok(())
+    }
+
+    /// Add to the value at the encoded slot, which is one of `key`. Returns the new value and whether it is the first.
+    fn add_to_encoded(&self, key: &Key, value: Decimal) -> Result<(Decimal, bool), StateError> {
         let known = self
             .db
             .get_pinned(&self.encoded)
@@ -97,20 +199,19 @@ impl RocksDbBackend {
             .map(|stored| read_value(&stored))
             .transpose()?;
         let old = known.unwrap_or(Decimal::ZERO);
-        let sum = add_exactly(old, value).ok_or_else(|| StateError::inexact(key, old, value))?;
+        let new = add_exactly(old, value).ok_or_else(|| StateError::inexact(key, old, value))?;
         self.db
-            .put_opt(&self.encoded, sum.serialize(), &self.write)
+            .put_opt(&self.encoded, new.serialize(), &self.write)
             .map_err(|source| self.failed("write", source))?;
-        if known.is_none() {
-            self.size_bytes += entry_bytes(key);
-        }
-        Ok(sum)
+        Ok((new, known.is_none()))
     }
 
     pub(super) fn entries(&self) -> Result<Vec<(Key, Decimal)>, StateError> {
         let mut entries = Vec::new();
-        self.for_each(|_, key, sum| {
-            entries.push((key, sum));
+        self.for_each(|_, slot, sum| {
+            if let Slot::Sum(key) = slot {
+                entries.push((key, sum));
+            }
             Ok(())
         })?;
         // The database has them by key group.
@@ -142,12 +243,34 @@ impl RocksDbBackend {
 
     fn for_each(
         &self,
-        mut visit: impl FnMut(u32, Key, Decimal) -> Result<(), StateError>,
+        mut visit: impl FnMut(u32, Slot, Decimal) -> Result<(), StateError>,
     ) -> Result<(), StateError> {
         for entry in self.db.iterator(IteratorMode::Start) {
             let (encoded, value) = entry.map_err(|source| self.failed("read", source))?;
-            let (group, key) = read_prefixed(&encoded)?;
-            visit(group, key, read_value(&value)?)?;
+            let (group, slot) = read_prefixed(&encoded)?;
+            visit(group, slot, read_value(&value)?)?;
+        }
+        Ok(())
+    }
+
+    /// The windows of `group` in the order of their timers, as long as `visit` wants to go on.
+    fn for_each_window(
+        &self,
+        group: u32,
+        mut visit: impl FnMut(TimeWindow, Key, Decimal) -> bool,
+    ) -> Result<(), StateError> {
+        let [high, low] = prefix(group);
+        let mut bounds = ReadOptions::default();
+        bounds.set_iterate_upper_bound([high, low, WINDOWS + 1]);
+        let start = [high, low, WINDOWS];
+        let from = IteratorMode::From(&start, Direction::Forward);
+        for entry in self.db.iterator_opt(from, bounds) {
+            let (encoded, value) = entry.map_err(|source| self.failed("read", source))?;
+            if let (_, Slot::Window(window, key)) = read_prefixed(&encoded)?
+                && !visit(window, key, read_value(&value)?)
+            {
+                break;
+            }
         }
         Ok(())
     }
@@ -242,11 +365,11 @@ fn prefix(group: u32) -> [u8; 2] {
     [high, low]
 }
 
-fn read_prefixed(encoded: &[u8]) -> Result<(u32, Key), Malformed> {
-    let (prefix, key) = encoded
+fn read_prefixed(encoded: &[u8]) -> Result<(u32, Slot), Malformed> {
+    let (prefix, slot) = encoded
         .split_first_chunk()
         .ok_or(Malformed("a key has no key group"))?;
-    Ok((u32::from(u16::from_be_bytes(*prefix)), read_key(key)?))
+    Ok((u32::from(u16::from_be_bytes(*prefix)), read_slot(slot)?))
 }
 
 fn is_plain_file_name(name: &str) -> bool {
