@@ -19,6 +19,7 @@
 //! * [`recording`] is the append-only log of what happened, and its fold, the [`recording::View`]: all that the window
 //!   ever draws of a run.
 //! * [`run`] is one run as a person has it: a driver on its own thread, a recording, a cursor, branches.
+//! * [`fuzz`] plays random jobs against the laws of checkpointing, and knows of a run its event log alone.
 //! * [`ui`] draws and returns commands; [`cli`] prints reports. Both hold a [`run::Run`].
 //!
 //! # Laws
@@ -51,6 +52,7 @@
 
 pub mod cli;
 pub mod engine;
+pub mod fuzz;
 pub mod model;
 pub mod project;
 pub mod recording;

@@ -79,18 +79,25 @@ fn assert_none(offences: &[String], law: &str) {
     assert!(offences.is_empty(), "{law}\n{}", offences.join("\n"));
 }
 
-/// `ui, cli → run → recording → engine → model`, `project → model`.
+/// `ui, cli → run → recording → engine → model`, `project → model`, `cli → fuzz → recording, project`.
 #[test]
 fn imports_go_one_way() {
-    let forbidden: [(&str, &[&str]); 6] = [
+    let forbidden: [(&str, &[&str]); 7] = [
         (
             "model",
-            &["engine", "recording", "run", "project", "ui", "cli"],
+            &["engine", "recording", "run", "project", "fuzz", "ui", "cli"],
         ),
-        ("engine", &["recording", "run", "project", "ui", "cli"]),
-        ("recording", &["run", "project", "ui", "cli"]),
-        ("project", &["engine", "recording", "run", "ui", "cli"]),
-        ("run", &["ui", "cli"]),
+        (
+            "engine",
+            &["recording", "run", "project", "fuzz", "ui", "cli"],
+        ),
+        ("recording", &["run", "project", "fuzz", "ui", "cli"]),
+        (
+            "project",
+            &["engine", "recording", "run", "fuzz", "ui", "cli"],
+        ),
+        ("run", &["fuzz", "ui", "cli"]),
+        ("fuzz", &["run", "ui", "cli"]),
         ("cli", &["ui"]),
     ];
     for (layer, above) in forbidden {

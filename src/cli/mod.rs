@@ -1,6 +1,7 @@
 //! The command line: which subcommand, with which options, and the headless ones themselves.
 
 mod check;
+mod fuzz;
 mod headless;
 mod live;
 pub mod report;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::model::BackendKind;
+pub use fuzz::FuzzArgs;
 
 pub const USAGE: &str = "\
 Lockgate: build a small streaming job, run it, and watch its checkpoints.
@@ -24,10 +26,13 @@ Lockgate: build a small streaming job, run it, and watch its checkpoints.
       --report text|json     how to print the report               (default: text)
       --trace FILE.jsonl     write every event, one JSON object a line
   lockgate check FILE        say nothing and exit with 0 if FILE can run; else list what is wrong
+  lockgate fuzz --seeds A..B run the random jobs of these seeds and check every law of checkpointing
+      --max-ms T             look only at so much virtual time of each
+      --out DIR              where failing jobs are written        (default: here)
   lockgate --help | --version
 
 Exit codes: 0 all is well; 1 the file (or a file it names) is wrong; 2 the command line is wrong;
-3 the run ended with the job down or a scripted command refused; 4 the run could not be carried out.
+3 the run ended with the job down or a scripted command refused, or a seed breaks a law; 4 the run could not be carried out.
 ";
 
 /// How a program ends (see [`USAGE`]).
@@ -52,6 +57,7 @@ pub enum Invocation {
     Window(Option<PathBuf>),
     Run(RunArgs),
     Check(PathBuf),
+    Fuzz(FuzzArgs),
     Help,
     Version,
 }
@@ -88,6 +94,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, Str
         Some(Long("help") | Short('h')) => Ok(Invocation::Help),
         Some(Long("version") | Short('V')) => Ok(Invocation::Version),
         Some(Value(word)) if word == "run" => parse_run(&mut parser),
+        Some(Value(word)) if word == "fuzz" => parse_fuzz(&mut parser),
         Some(Value(word)) if word == "check" => {
             match parser.next().map_err(|error| sentence(&error))? {
                 Some(Long("help") | Short('h')) => Ok(Invocation::Help),
@@ -124,6 +131,26 @@ fn parse_run(parser: &mut lexopt::Parser) -> Result<Invocation, String> {
     }
     run.file = file.ok_or("run needs a FILE.")?;
     Ok(Invocation::Run(run))
+}
+
+fn parse_fuzz(parser: &mut lexopt::Parser) -> Result<Invocation, String> {
+    use lexopt::prelude::{Long, Short};
+    let mut args = FuzzArgs::default();
+    let mut seeds = None;
+    while let Some(argument) = parser.next().map_err(|error| sentence(&error))? {
+        match argument {
+            Long("seeds") => {
+                let range = word(parser, "--seeds")?;
+                seeds = Some(fuzz::seeds(&range.to_string_lossy())?);
+            }
+            Long("max-ms") => args.max_ms = Some(number(parser, "--max-ms")?),
+            Long("out") => args.out = Some(word(parser, "--out")?.into()),
+            Long("help") | Short('h') => return Ok(Invocation::Help),
+            other => return Err(sentence(&other.unexpected())),
+        }
+    }
+    args.seeds = seeds.ok_or("fuzz needs --seeds A..B.")?;
+    Ok(Invocation::Fuzz(args))
 }
 
 fn end(parser: &mut lexopt::Parser, result: Invocation) -> Result<Invocation, String> {
@@ -173,6 +200,7 @@ pub fn carry_out(invocation: &Invocation) -> Exit {
     match invocation {
         Invocation::Run(args) => headless::run(args),
         Invocation::Check(file) => check::check(file),
+        Invocation::Fuzz(args) => fuzz::fuzz(args),
         Invocation::Version => {
             println!("lockgate {}", env!("CARGO_PKG_VERSION"));
             Exit::Well
@@ -231,6 +259,8 @@ mod tests {
             ("run", "needs a FILE"),
             ("check", "needs a FILE"),
             ("check --frob", "--frob"),
+            ("fuzz", "--seeds"),
+            ("fuzz --seeds 9", "A..B"),
             ("run a --seed x", "whole number"),
             ("run a --seed", "needs a value"),
             ("run a --backend disk", "heap or rocksdb"),

@@ -1,0 +1,75 @@
+//! A seed becomes a job: a small graph, settings, and a script of commands and faults.
+//!
+//! Jobs are small, since what breaks an engine is the order of things and not their number: few records, but costs and
+//! rates at which everything meets everything. Every job is valid, and bounded unless its script ends it.
+
+mod graph;
+mod script;
+mod settings;
+
+use super::chance::Chance;
+use crate::model::JobGraph;
+
+/// The job of `seed`.
+#[must_use]
+pub fn job(seed: u64) -> JobGraph {
+    // Neighbouring seeds must not be neighbouring states of the generator.
+    let mut chance = Chance::new(seed.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(1));
+    let mut job = JobGraph {
+        name: format!("seed {seed}"),
+        ..JobGraph::default()
+    };
+    graph::add(&mut chance, &mut job);
+    settings::set(&mut chance, &mut job);
+    script::write(&mut chance, &mut job);
+    job
+}
+
+/// What the generator may use.
+pub(super) struct Features {
+    pub at_least_once: bool,
+    pub stop_the_world: bool,
+    pub unaligned: bool,
+    pub interval: bool,
+    pub strategies: bool,
+    pub crash_many: bool,
+    pub savepoints: bool,
+    pub faults: bool,
+    pub windows: bool,
+    pub sinks: bool,
+    pub vertex_costs: bool,
+}
+
+pub(super) const FEATURES: Features = Features {
+    at_least_once: false,
+    stop_the_world: false,
+    unaligned: false,
+    interval: false,
+    strategies: false,
+    crash_many: false,
+    savepoints: false,
+    faults: false,
+    windows: false,
+    sinks: false,
+    vertex_costs: false,
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::validate;
+
+    /// Breaks if the generator makes a job that a person could not run.
+    #[test]
+    fn every_seed_is_a_valid_job() {
+        for seed in 0..2_000 {
+            assert_eq!(validate(&job(seed)), [], "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn a_seed_is_always_the_same_job_and_another_is_another() {
+        assert_eq!(job(7), job(7));
+        assert_ne!(job(7), job(8));
+    }
+}

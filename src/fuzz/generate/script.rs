@@ -1,0 +1,139 @@
+//! What people do, and what goes wrong.
+
+use super::FEATURES;
+use crate::fuzz::chance::Chance;
+use crate::model::{
+    CheckpointId, Command, Fault, FaultKind, JobGraph, RestartStrategy, SavepointFormat,
+    ScriptEntry, Uid, Vertex, When,
+};
+
+/// When the last scripted command may come, in virtual time: most jobs are near their end then.
+const LAST_MS: u64 = 3_000;
+
+pub fn write(chance: &mut Chance, job: &mut JobGraph) {
+    let count = chance.between(0, 7);
+    let mut script = Vec::new();
+    for _ in 0..count {
+        script.push(ScriptEntry {
+            when: when(chance, job),
+            command: command(chance, job),
+        });
+    }
+    if job.config.restart == RestartStrategy::Manual {
+        add_restores(chance, &mut script);
+    }
+    job.script = script;
+}
+
+/// A job that waits for a person needs one.
+fn add_restores(chance: &mut Chance, script: &mut Vec<ScriptEntry>) {
+    for turn in 1..=3 {
+        script.push(ScriptEntry {
+            when: When::AtMs(turn * LAST_MS + chance.between(0, 500)),
+            command: Command::Restore { checkpoint: None },
+        });
+    }
+}
+
+fn when(chance: &mut Chance, job: &JobGraph) -> When {
+    let vertex = any_vertex(chance, job);
+    match chance.between(0, 9) {
+        0..=1 if vertex.is_source() => When::Emitted {
+            uid: vertex.uid.clone(),
+            records: chance.between(1, 30),
+        },
+        0..=3 if !vertex.is_source() => When::Processed {
+            uid: vertex.uid.clone(),
+            subtask: chance.small(0, vertex.parallelism - 1),
+            records: chance.between(1, 30),
+        },
+        _ => When::AtMs(chance.between(0, LAST_MS)),
+    }
+}
+
+fn command(chance: &mut Chance, job: &JobGraph) -> Command {
+    match chance.between(0, 99) {
+        0..=34 => Command::Checkpoint,
+        35..=49 => crash(chance, job),
+        50..=56 if FEATURES.crash_many => crash_many(chance, job),
+        57..=74 if FEATURES.faults => Command::Inject(fault(chance, job)),
+        75..=82 if FEATURES.savepoints => savepoint(chance),
+        83..=84 if FEATURES.savepoints => Command::StopWithSavepoint {
+            format: chance.one_of(&SavepointFormat::ALL),
+            drain: chance.percent(50),
+        },
+        85 if FEATURES.savepoints => Command::CancelWithSavepoint {
+            format: chance.one_of(&SavepointFormat::ALL),
+        },
+        86 => Command::Stop,
+        87 if FEATURES.strategies => Command::Suspend,
+        88..=91 => Command::Restore {
+            checkpoint: Some(CheckpointId(chance.between(1, 4))),
+        },
+        92..=95 => Command::Restore { checkpoint: None },
+        _ => Command::Checkpoint,
+    }
+}
+
+fn savepoint(chance: &mut Chance) -> Command {
+    Command::Savepoint {
+        format: chance.one_of(&SavepointFormat::ALL),
+    }
+}
+
+fn any_vertex<'a>(chance: &mut Chance, job: &'a JobGraph) -> &'a Vertex {
+    &job.vertices[chance.index(job.vertices.len())]
+}
+
+fn any_subtask(chance: &mut Chance, job: &JobGraph) -> (Uid, u32) {
+    let vertex = any_vertex(chance, job);
+    (vertex.uid.clone(), chance.small(0, vertex.parallelism - 1))
+}
+
+fn crash(chance: &mut Chance, job: &JobGraph) -> Command {
+    let (uid, subtask) = any_subtask(chance, job);
+    Command::Crash { uid, subtask }
+}
+
+fn crash_many(chance: &mut Chance, job: &JobGraph) -> Command {
+    if chance.percent(50) {
+        let widest = job.vertices.iter().map(|vertex| vertex.parallelism).max();
+        let slots = job.config.slots_per_task_manager;
+        let managers = widest.unwrap_or(1).div_ceil(slots);
+        return Command::CrashTaskManager {
+            index: chance.small(0, managers - 1),
+        };
+    }
+    let mut subtasks: Vec<(Uid, u32)> = Vec::new();
+    for _ in 0..chance.between(1, 3) {
+        let next = any_subtask(chance, job);
+        if !subtasks.contains(&next) {
+            subtasks.push(next);
+        }
+    }
+    Command::CrashSeveral { subtasks }
+}
+
+fn fault(chance: &mut Chance, job: &JobGraph) -> Fault {
+    let by_ms = chance.between(1, 900);
+    let kind = chance.one_of(&[
+        FaultKind::SyncPart,
+        FaultKind::AsyncPart,
+        FaultKind::StorageError,
+        FaultKind::StorageSlow { by_ms },
+        FaultKind::TornWrite,
+        FaultKind::Metadata,
+        FaultKind::Commit,
+        FaultKind::LoseNotification,
+        FaultKind::DelayNotification { by_ms },
+    ]);
+    let sinks: Vec<&Vertex> = job.vertices.iter().filter(|v| v.is_sink()).collect();
+    if kind == FaultKind::Commit && !sinks.is_empty() {
+        let vertex = sinks[chance.index(sinks.len())];
+        let subtask = chance.small(0, vertex.parallelism - 1);
+        let uid = vertex.uid.clone();
+        return Fault { kind, uid, subtask };
+    }
+    let (uid, subtask) = any_subtask(chance, job);
+    Fault { kind, uid, subtask }
+}

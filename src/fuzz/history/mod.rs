@@ -1,0 +1,155 @@
+//! A run's event log, read into the terms in which the laws speak: channels with what was sent and taken, states at the
+//! moment of their capture, checkpoints with what became of them.
+//!
+//! It is read from the events alone, and by other rules than [`crate::recording`]: where both were wrong in the same
+//! way, nobody would notice.
+
+mod lane;
+mod read;
+
+use std::collections::BTreeMap;
+
+use crate::engine::event::{AbortReason, CheckpointKind, JobStatus, SubtaskStatus, TraceEvent};
+use crate::engine::plan::ExecutionGraph;
+use crate::model::{
+    ChannelId, CheckpointId, Decimal, JobGraph, Key, Origin, Record, SplitId, SubtaskId, TimeWindow,
+};
+
+pub use lane::{Block, Lane, Sent};
+
+/// One key's value in keyed state; a window operator has one for each window.
+pub type Cell = (Option<TimeWindow>, Key);
+
+/// All that a subtask remembers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Image {
+    /// A source's: by split, how many of its records are emitted.
+    pub offsets: BTreeMap<SplitId, u64>,
+    pub cells: BTreeMap<Cell, Decimal>,
+    /// Every record that a keyed operator has ever counted on the way to this state, and those it dropped as late.
+    pub seen: Vec<Origin>,
+}
+
+/// A state at the moment when it became part of a checkpoint.
+#[derive(Debug)]
+pub struct Capture {
+    pub at: usize,
+    pub subtask: SubtaskId,
+    pub checkpoint: CheckpointId,
+    pub image: Image,
+}
+
+/// A subtask began again.
+#[derive(Debug)]
+pub struct Restore {
+    pub at: usize,
+    pub subtask: SubtaskId,
+    pub from: Option<CheckpointId>,
+    /// What the log says that it begins with.
+    pub got: Image,
+    /// What was captured for that checkpoint. None: it is not known (the checkpoint is of another run).
+    pub expected: Option<Image>,
+}
+
+/// What became of one checkpoint.
+#[derive(Debug)]
+pub struct Story {
+    pub triggered: usize,
+    pub kind: CheckpointKind,
+    pub must_ack: Vec<SubtaskId>,
+    pub finished: Vec<SubtaskId>,
+    pub acks: BTreeMap<SubtaskId, usize>,
+    pub completed: Option<usize>,
+    pub aborted: Option<(usize, AbortReason)>,
+    /// By subtask, an index into [`History::captures`].
+    pub captures: BTreeMap<SubtaskId, usize>,
+    pub persisted: BTreeMap<ChannelId, Vec<Record>>,
+    /// With those who had finished: what they had when they did.
+    pub at_finish: BTreeMap<SubtaskId, Image>,
+}
+
+impl Story {
+    pub fn decided(&self) -> Option<usize> {
+        self.completed.or(self.aborted.map(|(at, _)| at))
+    }
+}
+
+/// One subtask as the log has it so far.
+#[derive(Debug)]
+pub struct Task {
+    pub status: SubtaskStatus,
+    pub image: Image,
+    at_finish: Image,
+    /// The record that it took last, and how many effects of it were seen.
+    pub taking: Option<(usize, Record, usize)>,
+}
+
+/// A contradiction in the log itself, by the law that it breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Of the 33; 0: the run as a whole.
+    pub law: u8,
+    pub sentence: String,
+    /// The index of the event at which it shows.
+    pub at: usize,
+}
+
+/// A run as the laws see it.
+pub struct History<'a> {
+    pub job: &'a JobGraph,
+    pub plan: &'a ExecutionGraph,
+    pub events: &'a [TraceEvent],
+    pub lanes: Vec<Lane>,
+    pub captures: Vec<Capture>,
+    pub restores: Vec<Restore>,
+    pub checkpoints: BTreeMap<CheckpointId, Story>,
+    /// At the end.
+    pub tasks: Vec<Task>,
+    pub status: JobStatus,
+    /// What was found wrong on the way.
+    pub found: Vec<Violation>,
+    current: Vec<Option<usize>>,
+}
+
+impl<'a> History<'a> {
+    #[must_use]
+    pub fn read(job: &'a JobGraph, plan: &'a ExecutionGraph, events: &'a [TraceEvent]) -> Self {
+        let task = || Task {
+            status: SubtaskStatus::Initializing,
+            image: Image::default(),
+            at_finish: Image::default(),
+            taking: None,
+        };
+        let mut history = Self {
+            job,
+            plan,
+            events,
+            lanes: Vec::new(),
+            captures: Vec::new(),
+            restores: Vec::new(),
+            checkpoints: BTreeMap::new(),
+            tasks: plan.subtasks.iter().map(|_| task()).collect(),
+            status: JobStatus::Running,
+            found: Vec::new(),
+            current: vec![None; plan.channels.len()],
+        };
+        for (at, event) in events.iter().enumerate() {
+            history.apply(at, &event.kind);
+        }
+        history
+    }
+
+    /// The life of `channel` that event `at` falls into; none: nothing was ever sent in it.
+    pub fn lane_at(&self, channel: ChannelId, at: usize) -> Option<&Lane> {
+        let mut lanes = self.lanes.iter().filter(|lane| lane.channel == channel);
+        lanes.find(|lane| lane.is_alive_at(at))
+    }
+
+    pub fn at_us(&self, at: usize) -> u64 {
+        self.events[at].at_us
+    }
+
+    fn violate(&mut self, law: u8, at: usize, sentence: String) {
+        self.found.push(Violation { law, sentence, at });
+    }
+}

@@ -1,0 +1,182 @@
+//! Laws 5, 7, 9, 17, 18: what happens at a subtask's inputs.
+
+use super::{History, Violation, violation};
+use crate::engine::event::{EventKind, JobStatus, Outcome};
+use crate::model::{Alignment, CheckpointId, StreamEvent, SubtaskId};
+
+/// Breaks if barriers overtake each other, or one is sent twice.
+pub fn increasing(history: &History) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for lane in &history.lanes {
+        let mut last = CheckpointId(0);
+        for (barrier, sent) in lane.barriers() {
+            if barrier.id <= last {
+                let name = history.plan.channel_name(lane.channel);
+                let text = format!("barrier {} follows {last} on {name}", barrier.id);
+                found.push(violation(5, sent.sent, text));
+            }
+            last = barrier.id;
+        }
+        let mut taken: Vec<(usize, CheckpointId)> = lane
+            .barriers()
+            .filter_map(|(barrier, sent)| Some((sent.taken?, barrier.id)))
+            .collect();
+        taken.sort_unstable();
+        for pair in taken.windows(2) {
+            if pair[0].1 >= pair[1].1 {
+                let name = history.plan.channel_name(lane.channel);
+                let text = format!(
+                    "barrier {} is taken after {} on {name}",
+                    pair[1].1, pair[0].1
+                );
+                found.push(violation(5, pair[1].0, text));
+            }
+        }
+    }
+    found
+}
+
+/// Breaks if a blocked input is polled.
+pub fn blocked(history: &History) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for lane in &history.lanes {
+        for block in &lane.blocks {
+            let end = block.to.or(lane.died).unwrap_or(usize::MAX);
+            let first = lane.taken_before(block.from);
+            let taken = lane.records.get(first).and_then(|record| record.taken);
+            if let Some(at) = taken.filter(|at| *at < end) {
+                let name = history.plan.channel_name(lane.channel);
+                let text = format!(
+                    "a record is taken from {name}, shut for {}",
+                    block.checkpoint
+                );
+                found.push(violation(7, at, text));
+            }
+        }
+    }
+    found
+}
+
+/// Breaks if a barrier overtakes before the checkpoint's time to align is over, or blocks after it.
+pub fn aligned_timeout(history: &History) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for (at, event) in history.events.iter().enumerate() {
+        let (channel, id, overtakes) = match &event.kind {
+            EventKind::BarrierPromoted {
+                channel,
+                checkpoint,
+                ..
+            } => (*channel, *checkpoint, true),
+            EventKind::InFlightPersisted {
+                channel,
+                checkpoint,
+                ..
+            } => (*channel, *checkpoint, true),
+            EventKind::InputBlocked {
+                channel,
+                checkpoint,
+            } => (*channel, *checkpoint, false),
+            _ => continue,
+        };
+        let Some((barrier, _)) = history
+            .lane_at(channel, at)
+            .and_then(|lane| lane.barrier(id))
+        else {
+            continue;
+        };
+        if let Alignment::AlignedUntil { deadline_us } = barrier.alignment
+            && ((overtakes && event.at_us < deadline_us)
+                || (!overtakes && event.at_us > deadline_us))
+        {
+            let what = if overtakes { "overtakes" } else { "blocks" };
+            let text = format!(
+                "barrier {id} {what} at {} µs; its time to align ends at {deadline_us} µs",
+                event.at_us
+            );
+            found.push(violation(9, at, text));
+        }
+    }
+    found
+}
+
+/// Breaks if a subtask takes a snapshot that it knows to be useless, or lets those behind it wait for the barrier.
+pub fn aborted_early(history: &History) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for (at, event) in history.events.iter().enumerate() {
+        let EventKind::Notified {
+            subtask,
+            checkpoint,
+            outcome: Outcome::Aborted,
+        } = event.kind
+        else {
+            continue;
+        };
+        let Some(story) = history.checkpoints.get(&checkpoint) else {
+            continue;
+        };
+        let capture = story.captures.get(&subtask);
+        let capture = capture.map(|index| history.captures[*index].at);
+        if let Some(late) = capture.filter(|capture| *capture > at) {
+            let name = history.plan.subtask_name(subtask);
+            let text = format!("{name} takes snapshot {checkpoint}, though it knows of the abort");
+            found.push(violation(17, late, text));
+        }
+        found.extend(missing_marker(history, (at, subtask), checkpoint));
+    }
+    found
+}
+
+/// A barrier that was taken after the news of its abort must go on as a cancel marker, within the same step.
+fn missing_marker(
+    history: &History,
+    (at, subtask): (usize, SubtaskId),
+    checkpoint: CheckpointId,
+) -> Option<Violation> {
+    let plan = history.plan.subtask(subtask);
+    let story = history.checkpoints.get(&checkpoint)?;
+    if story.captures.contains_key(&subtask) {
+        return None;
+    }
+    let lanes = || plan.inputs.iter().filter_map(|id| history.lane_at(*id, at));
+    let ended = lanes().any(|lane| lane.sent_event(StreamEvent::EndOfPartition).is_some());
+    let taken: Vec<usize> = lanes()
+        .filter_map(|lane| lane.barrier(checkpoint)?.1.taken)
+        .collect();
+    let all_after = !taken.is_empty() && taken.iter().all(|taken| *taken > at);
+    // With all inputs there, the subtask must have passed something on.
+    if ended || !all_after || taken.len() < plan.inputs.len() {
+        return None;
+    }
+    let marker = StreamEvent::CancelCheckpoint(checkpoint);
+    for channel in plan.outputs.iter().flat_map(|output| &output.channels) {
+        let lane = history.lane_at(*channel, at);
+        if lane.is_none_or(|lane| lane.sent_event(marker).is_none()) {
+            let name = history.plan.channel_name(*channel);
+            let text = format!("no cancel marker of {checkpoint} goes out on {name}");
+            return Some(violation(17, at, text));
+        }
+    }
+    None
+}
+
+/// Breaks if an alignment is forgotten: an input of a job that has ended, or that stands, is still shut.
+pub fn freed(history: &History) -> Vec<Violation> {
+    let mut found = Vec::new();
+    if history.status != JobStatus::Finished {
+        return found;
+    }
+    let end = history.events.len().saturating_sub(1);
+    for lane in history.lanes.iter().filter(|lane| lane.died.is_none()) {
+        let name = history.plan.channel_name(lane.channel);
+        if lane.blocks.last().is_some_and(|block| block.to.is_none()) {
+            found.push(violation(18, end, format!("{name} is shut at the end")));
+        }
+        let left = lane.records.iter().filter(|record| record.taken.is_none());
+        let left = left.count();
+        if left > 0 {
+            let text = format!("{name} still holds {left} records at the end");
+            found.push(violation(18, end, text));
+        }
+    }
+    found
+}

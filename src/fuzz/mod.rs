@@ -1,0 +1,186 @@
+//! Random jobs against the laws of checkpointing.
+//!
+//! A seed becomes a [job](generate::job) with settings, a script and faults. [`play`] runs it in the stepper and hands
+//! its event log to the [laws]. A seed that breaks one is [shrunk](shrink) and written as a job file, which
+//! `lockgate run` replays.
+//!
+//! May know: the model, the engine and its stepper, recordings, job files. Must not know: a run, egui, the command line.
+//! The laws look at the event log alone: an oracle that asked the engine would believe it.
+
+mod chance;
+pub mod generate;
+pub mod history;
+pub mod laws;
+pub mod play;
+mod shrink;
+
+use std::ops::Range;
+use std::panic::{self, AssertUnwindSafe};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::{io, thread};
+
+use crate::model::JobGraph;
+use crate::project;
+use history::Violation;
+use play::{Limits, Played, play};
+
+/// Of so many seeds one is run twice, to see that both runs give the same events.
+const TWICE_EVERY: u64 = 16;
+/// How many smaller jobs are tried for one that fails.
+const SHRINK_BUDGET: usize = 600;
+/// Results that wait for an earlier seed's.
+const MAX_AHEAD: usize = 256;
+
+/// A seed that breaks a law.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    pub seed: u64,
+    pub violation: Violation,
+    /// The smallest job found that breaks the same law.
+    pub job: JobGraph,
+    /// How that job breaks it.
+    pub shrunk: Violation,
+}
+
+impl Failure {
+    /// A job file that replays it.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let law = self.shrunk.law;
+        format!(
+            "// From seed {}. It breaks law {law} ({}):\n// {}.\n{}",
+            self.seed,
+            laws::sentence(law),
+            self.shrunk.sentence,
+            project::to_text(&self.job)
+        )
+    }
+}
+
+/// What was seen of one seed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    pub seed: u64,
+    pub events: usize,
+    pub failure: Option<Box<Failure>>,
+}
+
+/// Runs every seed on `threads` threads and tells `on_outcome` of each, in the order of the seeds, until it says to stop
+/// by returning false.
+///
+/// # Errors
+/// A temporary folder cannot be made.
+pub fn run(
+    seeds: Range<u64>,
+    threads: usize,
+    limits: Limits,
+    mut on_outcome: impl FnMut(Outcome) -> bool,
+) -> io::Result<()> {
+    let next = AtomicU64::new(seeds.start);
+    let stop = AtomicBool::new(false);
+    let folder = tempfile::tempdir()?;
+    let (sender, receiver) = crossbeam_channel::bounded(MAX_AHEAD);
+    thread::scope(|scope| {
+        for number in 0..threads.max(1) {
+            let sender = sender.clone();
+            let dir = folder.path().join(number.to_string());
+            let (next, stop, end) = (&next, &stop, seeds.end);
+            scope.spawn(move || {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    let over = seed >= end || stop.load(Ordering::Relaxed);
+                    if over || sender.send(try_seed(seed, &dir, limits)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let mut early = std::collections::BTreeMap::new();
+        let mut wanted = seeds.start;
+        for outcome in receiver {
+            early.insert(outcome.seed, outcome);
+            while let Some(outcome) = early.remove(&wanted) {
+                wanted += 1;
+                if !stop.load(Ordering::Relaxed) && !on_outcome(outcome) {
+                    stop.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+    });
+    Ok(())
+}
+
+/// One seed: run, judged, and shrunk if it fails.
+#[must_use]
+pub fn try_seed(seed: u64, dir: &Path, limits: Limits) -> Outcome {
+    let job = generate::job(seed);
+    let mut played = play_safely(&job, dir, limits);
+    if seed.is_multiple_of(TWICE_EVERY) && play_safely(&job, dir, limits).events != played.events {
+        played.violations.push(Violation {
+            law: 0,
+            sentence: "two runs of the same job give different events".to_owned(),
+            at: 0,
+        });
+    }
+    let failure = played.violations.first().map(|violation| {
+        let (job, shrunk) = smallest(&job, violation, dir, limits);
+        Box::new(Failure {
+            seed,
+            violation: violation.clone(),
+            job,
+            shrunk,
+        })
+    });
+    Outcome {
+        seed,
+        events: played.events.len(),
+        failure,
+    }
+}
+
+fn smallest(
+    job: &JobGraph,
+    violation: &Violation,
+    dir: &Path,
+    limits: Limits,
+) -> (JobGraph, Violation) {
+    let broken = |job: &JobGraph| {
+        let violations = play_safely(job, dir, limits).violations;
+        violations
+            .into_iter()
+            .find(|found| found.law == violation.law)
+    };
+    let mut last = violation.clone();
+    let job = shrink::shrink(job, SHRINK_BUDGET, |job| match broken(job) {
+        Some(found) => {
+            last = found;
+            true
+        }
+        None => false,
+    });
+    (job, last)
+}
+
+/// A panic is a violation like any other. Whatever the run left in `dir` is removed.
+fn play_safely(job: &JobGraph, dir: &Path, limits: Limits) -> Played {
+    let played = panic::catch_unwind(AssertUnwindSafe(|| play(job, dir, limits)));
+    // Nothing may be there: most jobs keep all in memory.
+    let _ = std::fs::remove_dir_all(dir);
+    played.unwrap_or_else(|panic| {
+        let text = panic
+            .downcast_ref::<String>()
+            .cloned()
+            .or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
+        let sentence = format!("panic: {}", text.unwrap_or_default());
+        Played {
+            events: Vec::new(),
+            violations: vec![Violation {
+                law: 0,
+                sentence,
+                at: 0,
+            }],
+        }
+    })
+}
