@@ -59,9 +59,11 @@ fn sink_kind(chance: &mut Chance) -> SinkKind {
         3 => SinkKind::Upsert,
         4 => SinkKind::TwoPhaseCommit {
             transaction_timeout_ms: chance.between(300, 3_000),
+            ignore_failures_after_timeout: chance.percent(50),
         },
         _ => SinkKind::TwoPhaseCommit {
             transaction_timeout_ms: SinkKind::DEFAULT_TRANSACTION_TIMEOUT_MS,
+            ignore_failures_after_timeout: false,
         },
     }
 }
