@@ -7,6 +7,7 @@ pub mod coordinator;
 pub mod driver;
 pub mod event;
 pub mod gate;
+pub mod in_flight;
 pub mod operator;
 pub mod plan;
 pub mod router;

@@ -5,9 +5,10 @@
 
 use std::ops::RangeInclusive;
 
+use super::gate::GateConfig;
 use crate::model::key_group::key_group_range;
 use crate::model::{
-    ChannelId, JobGraph, KeyExpr, OperatorSpec, Partitioning, SplitId, SubtaskId, Uid,
+    ChannelId, Edge, JobGraph, KeyExpr, OperatorSpec, Partitioning, SplitId, SubtaskId, Uid,
 };
 
 /// All subtasks and channels of a job (Flink: `ExecutionGraph`).
@@ -46,6 +47,7 @@ pub struct SubtaskPlan {
     pub inputs: Vec<ChannelId>,
     /// One entry per outgoing edge.
     pub outputs: Vec<OutputPlan>,
+    pub gate: GateConfig,
 }
 
 /// The channels of one outgoing edge, in the order of the receiver's subtasks.
@@ -57,6 +59,10 @@ pub struct OutputPlan {
     pub key: KeyExpr,
     /// Of the receiver, for a hash edge.
     pub max_parallelism: u32,
+    /// Barriers cannot overtake records here: at the receiver the records of all inputs belong together by their place
+    /// (Flink: `StreamEdge.supportsUnalignedCheckpoints`). So it is on forward and broadcast edges, and on all edges to
+    /// an operator that has such an input.
+    pub is_forced_aligned: bool,
 }
 
 /// One FIFO connection between two subtasks.
@@ -94,6 +100,7 @@ impl ExecutionGraph {
                     operator: vertex.operator.clone(),
                     inputs: Vec::new(),
                     outputs: Vec::new(),
+                    gate: GateConfig::of(&job.config.checkpointing),
                 });
             }
             if let OperatorSpec::Source(spec) = &vertex.operator {
@@ -123,6 +130,13 @@ impl ExecutionGraph {
             return;
         };
         let key = target.operator.key().cloned().unwrap_or(KeyExpr::Column);
+        let keeps_order = |edge: &Edge| {
+            matches!(
+                edge.partitioning,
+                Partitioning::Forward | Partitioning::Broadcast
+            )
+        };
+        let is_forced_aligned = job.inputs_of(&edge.to).any(keeps_order);
         for (position, from) in senders.iter().enumerate() {
             let reached = match edge.partitioning {
                 Partitioning::Forward => receivers.get(position..=position).unwrap_or_default(),
@@ -137,6 +151,7 @@ impl ExecutionGraph {
                 channels,
                 key: key.clone(),
                 max_parallelism: target.effective_max_parallelism(),
+                is_forced_aligned,
             });
         }
     }

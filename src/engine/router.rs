@@ -1,9 +1,11 @@
 //! Which channel a record takes (Flink: `StreamPartitioner` and `RecordWriter`).
 
+use super::event::ChannelSide;
+use super::in_flight::InFlight;
 use super::plan::{OutputPlan, SubtaskPlan};
 use super::subtask::{Effects, TaskFailure};
 use crate::model::key_group::{key_group, owner};
-use crate::model::{ChannelId, Partitioning, Record, StreamEvent};
+use crate::model::{Alignment, ChannelId, CheckpointBarrier, Partitioning, Record, StreamEvent};
 
 /// The outgoing edges of one subtask.
 #[derive(Clone, Debug)]
@@ -51,6 +53,37 @@ impl Router {
         for channel in self.channels() {
             out.send_event(channel, event);
         }
+    }
+
+    /// Put `barrier` on every channel: ahead of what has not left yet where it is unaligned and the edge allows that.
+    /// Returns what it overtakes.
+    pub fn broadcast_barrier<E: Effects>(
+        &self,
+        barrier: CheckpointBarrier,
+        out: &mut E,
+    ) -> Vec<InFlight> {
+        let mut overtaken = Vec::new();
+        let mut place = 0;
+        for output in &self.outputs {
+            for channel in output.plan.channels.iter().copied() {
+                if output.plan.is_forced_aligned {
+                    let forced = barrier.with(barrier.alignment.forced());
+                    out.send_event(channel, StreamEvent::Barrier(forced));
+                } else if barrier.alignment == Alignment::Unaligned {
+                    overtaken.push(InFlight {
+                        channel,
+                        side: ChannelSide::Output,
+                        place,
+                        records: out.send_ahead(channel, barrier),
+                    });
+                } else {
+                    out.send_event(channel, StreamEvent::Barrier(barrier));
+                }
+                place += 1;
+            }
+        }
+        overtaken.retain(|in_flight| !in_flight.records.is_empty());
+        overtaken
     }
 
     /// All outgoing channels.

@@ -177,6 +177,37 @@ impl CheckpointBarrier {
             kind: SnapshotKind::Checkpoint,
         }
     }
+
+    #[must_use]
+    pub fn with(self, alignment: Alignment) -> Self {
+        Self { alignment, ..self }
+    }
+}
+
+impl Alignment {
+    /// On an edge where nothing can overtake (Flink: `CheckpointOptions.withUnalignedUnsupported`).
+    #[must_use]
+    pub fn forced(self) -> Self {
+        match self {
+            Self::Unaligned => Self::ForcedAligned { deadline_us: None },
+            Self::AlignedUntil { deadline_us } => Self::ForcedAligned {
+                deadline_us: Some(deadline_us),
+            },
+            Self::AtLeastOnce | Self::Aligned | Self::ForcedAligned { .. } => self,
+        }
+    }
+
+    /// Behind such an edge (Flink: `CheckpointOptions.withUnalignedSupported`).
+    #[must_use]
+    pub fn unforced(self) -> Self {
+        match self {
+            Self::ForcedAligned { deadline_us: None } => Self::Unaligned,
+            Self::ForcedAligned {
+                deadline_us: Some(deadline_us),
+            } => Self::AlignedUntil { deadline_us },
+            _ => self,
+        }
+    }
 }
 
 /// How a barrier and the records around it treat each other (Flink: `CheckpointOptions.AlignmentType`).
@@ -188,6 +219,9 @@ pub enum Alignment {
     Aligned,
     /// It overtakes the records before it, and they become part of the checkpoint.
     Unaligned,
+    /// Records behind it wait, because nothing can overtake on this edge; after its receiver it is unaligned again
+    /// (from `deadline_us` on; none: at once).
+    ForcedAligned { deadline_us: Option<u64> },
     /// Aligned until then (from the trigger on, in the driver's microseconds); unaligned afterwards.
     AlignedUntil { deadline_us: u64 },
 }

@@ -14,7 +14,8 @@ use super::event::{AbortReason, CheckpointKind, EventKind, IgnoredAck, RejectRea
 use super::plan::ExecutionGraph;
 use super::storage::{CheckpointMetadata, SubtaskState};
 use crate::model::{
-    Alignment, BackendKind, CheckpointBarrier, CheckpointConfig, CheckpointId, SubtaskId, Uid,
+    Alignment, BackendKind, CheckpointBarrier, CheckpointConfig, CheckpointId, CheckpointMode,
+    SubtaskId, Uid,
 };
 use decide::{AckVerdict, TriggerVerdict};
 use pending::Pending;
@@ -182,13 +183,35 @@ impl CheckpointCoordinator {
         let barrier = CheckpointBarrier {
             id: checkpoint,
             triggered_us: now_us,
-            alignment: Alignment::Aligned,
+            alignment: self.alignment(kind, now_us),
             kind: kind.snapshot(),
         };
         for subtask in must_ack {
             if self.has_no_running_predecessor(subtask) {
                 self.orders.push(Order::Trigger { subtask, barrier });
             }
+        }
+    }
+
+    /// Savepoints are always aligned, and at least once no barrier overtakes.
+    fn alignment(&self, kind: CheckpointKind, now_us: u64) -> Alignment {
+        let CheckpointConfig {
+            mode,
+            unaligned,
+            aligned_timeout_ms,
+            ..
+        } = self.config;
+        match mode {
+            CheckpointMode::AtLeastOnce => Alignment::AtLeastOnce,
+            CheckpointMode::ExactlyOnce if unaligned && !kind.is_savepoint() => {
+                match aligned_timeout_ms {
+                    0 => Alignment::Unaligned,
+                    timeout_ms => Alignment::AlignedUntil {
+                        deadline_us: now_us.saturating_add(timeout_ms.saturating_mul(1000)),
+                    },
+                }
+            }
+            CheckpointMode::ExactlyOnce | CheckpointMode::StopTheWorld => Alignment::Aligned,
         }
     }
 

@@ -4,20 +4,9 @@
 //! has delivered it. Then the snapshot is taken and all inputs are opened again. A newer barrier or a cancel marker
 //! ends an alignment early; an input that has ended counts as aligned.
 
+use super::GateAction;
 use crate::engine::event::AbortReason;
 use crate::model::{CheckpointBarrier, CheckpointId};
-
-/// What the subtask must do, in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GateAction {
-    /// Take nothing more from this input until this checkpoint's barrier has come on the others.
-    Block(usize, CheckpointId),
-    Unblock(usize),
-    /// Give this checkpoint up: decline it and pass a cancel marker on.
-    Abort(CheckpointId, AbortReason),
-    /// All barriers are there: forward this one and take the snapshot.
-    Snapshot(CheckpointBarrier),
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Input {
@@ -35,15 +24,18 @@ pub struct AlignedGate {
     pending: Option<CheckpointBarrier>,
     /// The newest checkpoint that was begun, finished or cancelled here; 0 before the first.
     newest: CheckpointId,
+    after_tasks_finish: bool,
 }
 
 impl AlignedGate {
+    /// `after_tasks_finish`: an input that has ended counts as aligned.
     #[must_use]
-    pub fn new(inputs: usize) -> Self {
+    pub fn new(inputs: usize, after_tasks_finish: bool) -> Self {
         Self {
             inputs: vec![Input::Open; inputs],
             pending: None,
             newest: CheckpointId(0),
+            after_tasks_finish,
         }
     }
 
@@ -92,7 +84,14 @@ impl AlignedGate {
     pub fn on_end(&mut self, input: usize) -> Vec<GateAction> {
         let mut actions = Vec::new();
         self.inputs[input] = Input::Ended;
-        if self.pending.is_some() && self.all_aligned() {
+        let Some(pending) = self.pending else {
+            return actions;
+        };
+        if !self.after_tasks_finish {
+            self.release(&mut actions);
+            let reason = AbortReason::DeclinedInputEndOfStream;
+            actions.push(GateAction::Abort(pending.id, reason));
+        } else if self.all_aligned() {
             self.complete(&mut actions, None);
         }
         actions
@@ -134,8 +133,8 @@ impl AlignedGate {
 
 #[cfg(test)]
 mod tests {
-    use super::GateAction::{Abort, Block, Snapshot, Unblock};
     use super::*;
+    use GateAction::{Abort, Block, Snapshot, Unblock};
 
     fn barrier(id: u64) -> CheckpointBarrier {
         CheckpointBarrier::aligned(CheckpointId(id), 0)
@@ -143,13 +142,13 @@ mod tests {
 
     #[test]
     fn a_single_input_never_blocks() {
-        let mut gate = AlignedGate::new(1);
+        let mut gate = AlignedGate::new(1, true);
         assert_eq!(gate.on_barrier(0, barrier(1)), [Snapshot(barrier(1))]);
     }
 
     #[test]
     fn the_last_barrier_takes_the_snapshot_and_opens_the_others() {
-        let mut gate = AlignedGate::new(3);
+        let mut gate = AlignedGate::new(3, true);
         assert_eq!(gate.on_barrier(1, barrier(1)), [Block(1, CheckpointId(1))]);
         assert_eq!(gate.on_barrier(0, barrier(1)), [Block(0, CheckpointId(1))]);
         assert_eq!(
@@ -161,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_newer_barrier_preempts_an_older_alignment() {
-        let mut gate = AlignedGate::new(2);
+        let mut gate = AlignedGate::new(2, true);
         gate.on_barrier(0, barrier(1));
         let abort = Abort(CheckpointId(1), AbortReason::DeclinedSubsumed);
         assert_eq!(
@@ -176,7 +175,7 @@ mod tests {
 
     #[test]
     fn an_older_barrier_is_ignored() {
-        let mut gate = AlignedGate::new(2);
+        let mut gate = AlignedGate::new(2, true);
         gate.on_barrier(0, barrier(2));
         assert_eq!(gate.on_barrier(1, barrier(1)), []);
         assert_eq!(
@@ -188,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_cancel_marker_frees_the_inputs_and_later_barriers_start_nothing() {
-        let mut gate = AlignedGate::new(2);
+        let mut gate = AlignedGate::new(2, true);
         gate.on_barrier(0, barrier(1));
         let abort = Abort(CheckpointId(1), AbortReason::DeclinedOnCancellationBarrier);
         assert_eq!(gate.on_cancel(CheckpointId(1)), [Unblock(0), abort]);
@@ -202,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_cancel_marker_may_come_before_any_barrier() {
-        let mut gate = AlignedGate::new(2);
+        let mut gate = AlignedGate::new(2, true);
         let abort = Abort(CheckpointId(1), AbortReason::DeclinedOnCancellationBarrier);
         assert_eq!(gate.on_cancel(CheckpointId(1)), [abort]);
         assert_eq!(gate.on_barrier(0, barrier(1)), []);
@@ -211,10 +210,19 @@ mod tests {
 
     #[test]
     fn an_ended_input_counts_as_aligned() {
-        let mut gate = AlignedGate::new(2);
+        let mut gate = AlignedGate::new(2, true);
         gate.on_barrier(0, barrier(1));
         assert_eq!(gate.on_end(1), [Snapshot(barrier(1)), Unblock(0)]);
         assert_eq!(gate.on_barrier(0, barrier(2)), [Snapshot(barrier(2))]);
         assert_eq!(gate.on_end(0), []);
+    }
+    /// `execution.checkpointing.checkpoints-after-tasks-finish` is off.
+    #[test]
+    fn an_ended_input_gives_the_alignment_up_where_tasks_may_not_finish() {
+        let mut gate = AlignedGate::new(3, false);
+        gate.on_barrier(0, barrier(1));
+        let abort = Abort(CheckpointId(1), AbortReason::DeclinedInputEndOfStream);
+        assert_eq!(gate.on_end(1), [Unblock(0), abort]);
+        assert_eq!(gate.on_barrier(2, barrier(1)), [], "it is given up");
     }
 }

@@ -81,6 +81,10 @@ impl<'a> Reader<'a> {
         (0..count).map(|_| part(self)).collect()
     }
 
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.rest.is_empty()
+    }
+
     pub(crate) fn end(&self) -> Result<(), Malformed> {
         if self.rest.is_empty() {
             Ok(())

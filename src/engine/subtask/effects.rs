@@ -1,10 +1,15 @@
 //! What subtasks and the world around them say to each other.
 
-use crate::engine::event::AbortReason;
+use crate::engine::event::{AbortReason, ChannelSide};
+use crate::engine::in_flight::{self, InFlight};
 use crate::engine::operator::Operator;
 use crate::engine::state::{KeyedSnapshot, StateError};
-use crate::engine::storage::{CheckpointStorage, ListState, StorageError, SubtaskState};
-use crate::model::{ChannelId, CheckpointId, Decimal, Key, Origin, Record, StreamEvent};
+use crate::engine::storage::{
+    ChannelState, CheckpointStorage, ListState, StorageError, SubtaskState,
+};
+use crate::model::{
+    ChannelId, CheckpointBarrier, CheckpointId, Decimal, Key, Origin, Record, StreamEvent,
+};
 
 /// What a subtask does to the world around it; interpreted by the driver.
 pub trait Effects {
@@ -17,6 +22,25 @@ pub trait Effects {
     fn start_snapshot(&mut self, snapshot: SnapshotTask, operator: &Operator);
     /// Send a message to the coordinator.
     fn tell(&mut self, message: TaskMessage);
+
+    /// Put this barrier before everything that has not left the sender's side of the channel; returns the records that
+    /// it overtakes, in order. A driver on whose channels nothing overtakes needs neither this nor the next four.
+    fn send_ahead(&mut self, channel: ChannelId, barrier: CheckpointBarrier) -> Vec<Record> {
+        self.send_event(channel, StreamEvent::Barrier(barrier));
+        Vec::new()
+    }
+    /// The records of `channel` that the barrier which was just taken has overtaken at the receiver's side, in order.
+    fn overtaken(&mut self, _channel: ChannelId) -> Vec<Record> {
+        Vec::new()
+    }
+    /// These, too, are part of the snapshot that was started for `checkpoint`.
+    fn add_in_flight(&mut self, _checkpoint: CheckpointId, _records: InFlight) {}
+    /// Nothing more will be added to it.
+    fn end_recording(&mut self, _checkpoint: CheckpointId) {}
+    /// Whether the receiver has taken all records of this outgoing channel.
+    fn is_consumed(&self, _channel: ChannelId) -> bool {
+        true
+    }
 
     /// What follows is for recordings; drivers that do not trace leave these empty.
     fn on_source_advanced(&mut self, _origin: Origin) {}
@@ -47,6 +71,12 @@ pub struct SnapshotTask {
     pub checkpoint: CheckpointId,
     pub lists: Vec<ListState>,
     pub keyed: Option<KeyedSnapshot>,
+    /// Records in flight that are part of it.
+    pub in_flight: Vec<InFlight>,
+    /// More of them may follow, until [`Effects::end_recording`].
+    pub is_recording: bool,
+    /// Copied with the world standing still: all of the writing is in the synchronous part.
+    pub is_copy: bool,
 }
 
 impl SnapshotTask {
@@ -61,11 +91,28 @@ impl SnapshotTask {
     ) -> Result<SubtaskState, StorageError> {
         let checkpoint = self.checkpoint;
         let write = |keyed: KeyedSnapshot| keyed.write(checkpoint, owner, storage);
+        let write_channel = |in_flight: &InFlight| {
+            let side = match in_flight.side {
+                ChannelSide::Input => "in",
+                ChannelSide::Output => "out",
+            };
+            let name = format!("{owner}-{side}-{}", in_flight.place);
+            let bytes = in_flight::encode(&in_flight.records);
+            Ok(ChannelState {
+                side: in_flight.side,
+                place: in_flight.place,
+                stream: storage.write_stream(checkpoint, &name, &bytes)?,
+            })
+        };
         Ok(SubtaskState {
             finished: false,
             lists: self.lists,
             keyed: self.keyed.map(write).transpose()?,
-            channels: Vec::new(),
+            channels: self
+                .in_flight
+                .iter()
+                .map(write_channel)
+                .collect::<Result<_, _>>()?,
         })
     }
 }

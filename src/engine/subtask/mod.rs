@@ -8,23 +8,27 @@
 //! broadcast first, then the state is captured; nothing can come in between. Writing the captured state is a task that
 //! the driver runs whenever it likes.
 
+mod barriers;
 mod effects;
+mod recording;
 
 use std::collections::BTreeSet;
 
-use super::event::AbortReason;
-use super::gate::{AlignedGate, GateAction};
+use super::gate::Gate;
 use super::operator::Operator;
 use super::plan::SubtaskPlan;
 use super::router::Router;
-use super::state::StateError;
-use super::storage::{StorageError, SubtaskState};
-use crate::model::{ChannelId, CheckpointBarrier, CheckpointId, Record, StreamEvent};
+use crate::model::{ChannelId, CheckpointId, Record, StreamEvent};
 pub use effects::{Effects, SnapshotTask, TaskFailure, TaskMessage};
+use recording::Recording;
 
 /// How far a subtask is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
+    /// So many restored records must be processed before anything else (Flink: `INITIALIZING`).
+    Initializing {
+        records: usize,
+    },
     Running,
     /// All input has ended. `confirmed`: a snapshot taken from here on has become part of a completed checkpoint.
     EndOfData {
@@ -37,7 +41,9 @@ enum Phase {
 pub struct Subtask {
     inputs: Vec<ChannelId>,
     operator: Operator,
-    gate: AlignedGate,
+    gate: Gate,
+    /// Otherwise the end of the data is the end.
+    after_tasks_finish: bool,
     router: Router,
     phase: Phase,
     /// Inputs on which the last record has passed.
@@ -52,6 +58,8 @@ pub struct Subtask {
     writing: Vec<(CheckpointId, bool)>,
     /// The first snapshot that was taken at the end of data.
     final_from: Option<CheckpointId>,
+    /// The unaligned checkpoint whose last barriers are still to come.
+    recording: Option<Recording>,
 }
 
 impl Subtask {
@@ -62,7 +70,8 @@ impl Subtask {
         Self {
             inputs: plan.inputs.clone(),
             operator,
-            gate: AlignedGate::new(plan.inputs.len()),
+            gate: Gate::new(plan.gate, plan.inputs.len()),
+            after_tasks_finish: plan.gate.after_tasks_finish,
             router: Router::new(plan),
             phase: Phase::Running,
             ended_inputs: 0,
@@ -71,6 +80,14 @@ impl Subtask {
             aborted_early: BTreeSet::new(),
             writing: Vec::new(),
             final_from: None,
+            recording: None,
+        }
+    }
+
+    /// Begin with `records` restored ones on the inputs: until they are processed, the subtask does not count as running.
+    pub fn recover(&mut self, records: usize) {
+        if records > 0 {
+            self.phase = Phase::Initializing { records };
         }
     }
 
@@ -87,6 +104,12 @@ impl Subtask {
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.phase == Phase::Running
+    }
+
+    /// Whether it still processes restored records.
+    #[must_use]
+    pub fn is_initializing(&self) -> bool {
+        matches!(self.phase, Phase::Initializing { .. })
     }
 
     #[must_use]
@@ -116,6 +139,29 @@ impl Subtask {
         }
         if source.is_exhausted() {
             self.end_of_data(out);
+        }
+        Ok(())
+    }
+
+    /// A record was taken from `input`, where records may become part of a checkpoint on their way.
+    ///
+    /// # Errors
+    /// As [`Subtask::on_records`].
+    pub fn on_record<E: Effects>(
+        &mut self,
+        input: usize,
+        record: Record,
+        out: &mut E,
+    ) -> Result<(), TaskFailure> {
+        if let Some(recording) = &mut self.recording {
+            recording.note(input, &record);
+        }
+        self.on_records([record], out)?;
+        if let Phase::Initializing { records } = &mut self.phase {
+            *records -= 1;
+            if *records == 0 {
+                self.phase = Phase::Running;
+            }
         }
         Ok(())
     }
@@ -152,7 +198,7 @@ impl Subtask {
                 self.obey(actions, out)
             }
             StreamEvent::CancelCheckpoint(id) => {
-                let actions = self.gate.on_cancel(id);
+                let actions = self.gate.on_cancel(input, id);
                 self.obey(actions, out)
             }
             // Event time is not there yet.
@@ -173,34 +219,6 @@ impl Subtask {
         }
     }
 
-    /// The coordinator triggers this subtask directly: it has no input, or only such as have ended or will not bring
-    /// a barrier any more (those count as if it had arrived).
-    ///
-    /// # Errors
-    /// The synchronous part of the snapshot failed.
-    pub fn on_trigger<E: Effects>(
-        &mut self,
-        barrier: CheckpointBarrier,
-        out: &mut E,
-    ) -> Result<(), TaskFailure> {
-        if self.phase == Phase::Finished {
-            let reason = AbortReason::DeclinedTaskClosing;
-            out.tell(TaskMessage::Decline {
-                checkpoint: barrier.id,
-                reason,
-            });
-            return Ok(());
-        }
-        let unfinished: Vec<usize> = self.gate.unfinished_inputs().collect();
-        if unfinished.is_empty() {
-            return self.checkpoint(barrier, out);
-        }
-        for input in unfinished {
-            self.on_event(input, StreamEvent::Barrier(barrier), out)?;
-        }
-        Ok(())
-    }
-
     /// The checkpoint is complete. Older or repeated news changes nothing.
     pub fn on_complete<E: Effects>(&mut self, checkpoint: CheckpointId, out: &mut E) {
         if checkpoint <= self.completed {
@@ -214,57 +232,9 @@ impl Subtask {
         }
     }
 
-    /// The checkpoint was given up; `latest` is the newest complete one, in case that news was missed.
-    pub fn on_aborted<E: Effects>(
-        &mut self,
-        checkpoint: CheckpointId,
-        latest: Option<CheckpointId>,
-        out: &mut E,
-    ) {
-        if let Some(latest) = latest {
-            self.on_complete(latest, out);
-        }
-        self.writing.retain(|(id, _)| *id != checkpoint);
-        if checkpoint > self.newest {
-            self.aborted_early.insert(checkpoint);
-        }
-    }
-
-    /// Whether the asynchronous part of this checkpoint's snapshot still matters.
-    #[must_use]
-    pub fn is_writing(&self, checkpoint: CheckpointId) -> bool {
-        self.writing.iter().any(|(id, _)| *id == checkpoint)
-    }
-
     /// All outgoing channels.
     pub fn outputs(&self) -> impl Iterator<Item = ChannelId> + '_ {
         self.router.channels()
-    }
-
-    /// The asynchronous part ended. Nothing is told to the coordinator if the checkpoint was aborted meanwhile; then the
-    /// driver discards what was written. Returns whether the snapshot still matters.
-    pub fn on_snapshot_end<E: Effects>(
-        &mut self,
-        checkpoint: CheckpointId,
-        result: Result<SubtaskState, StorageError>,
-        out: &mut E,
-    ) -> bool {
-        let Some(place) = self.writing.iter().position(|(id, _)| *id == checkpoint) else {
-            return false;
-        };
-        let (_, at_end) = self.writing.remove(place);
-        out.tell(match result {
-            Ok(state) => TaskMessage::Acknowledge {
-                checkpoint,
-                state,
-                at_end,
-            },
-            Err(_) => TaskMessage::Decline {
-                checkpoint,
-                reason: AbortReason::AsyncException,
-            },
-        });
-        true
     }
 
     /// A subtask that had finished before the restored checkpoint: it is finished again at once.
@@ -273,83 +243,27 @@ impl Subtask {
         self.finish(out);
     }
 
-    fn obey<E: Effects>(
-        &mut self,
-        actions: Vec<GateAction>,
-        out: &mut E,
-    ) -> Result<(), TaskFailure> {
-        for action in actions {
-            match action {
-                GateAction::Block(input, checkpoint) => out.block(self.inputs[input], checkpoint),
-                GateAction::Unblock(input) => out.unblock(self.inputs[input]),
-                GateAction::Abort(id, reason) => self.abort(id, reason, out),
-                GateAction::Snapshot(barrier) => self.checkpoint(barrier, out)?,
-            }
-        }
-        Ok(())
-    }
-
-    /// One uninterrupted step: barrier on, state captured, writing handed over.
-    fn checkpoint<E: Effects>(
-        &mut self,
-        barrier: CheckpointBarrier,
-        out: &mut E,
-    ) -> Result<(), TaskFailure> {
-        let checkpoint = barrier.id;
-        if checkpoint <= self.newest {
-            return Ok(());
-        }
-        self.newest = checkpoint;
-        let aborted = self.aborted_early.contains(&checkpoint);
-        self.aborted_early = self
-            .aborted_early
-            .split_off(&CheckpointId(checkpoint.0 + 1));
-        if aborted {
-            self.router
-                .broadcast(StreamEvent::CancelCheckpoint(checkpoint), out);
-            return Ok(());
-        }
-        self.router.broadcast(StreamEvent::Barrier(barrier), out);
-        let task = self.capture(checkpoint)?;
-        let at_end = self.phase != Phase::Running;
-        if at_end {
-            self.final_from.get_or_insert(checkpoint);
-        }
-        self.writing.push((checkpoint, at_end));
-        out.start_snapshot(task, &self.operator);
-        Ok(())
-    }
-
-    /// The synchronous part of a snapshot.
-    fn capture(&mut self, checkpoint: CheckpointId) -> Result<SnapshotTask, StateError> {
-        let keyed = self.operator.keyed_mut();
-        Ok(SnapshotTask {
-            checkpoint,
-            keyed: keyed.map(|state| state.snapshot(checkpoint)).transpose()?,
-            lists: self.operator.list_states(),
-        })
-    }
-
-    fn abort<E: Effects>(&mut self, checkpoint: CheckpointId, reason: AbortReason, out: &mut E) {
-        if checkpoint <= self.newest {
-            return;
-        }
-        self.newest = checkpoint;
-        self.aborted_early.remove(&checkpoint);
-        out.tell(TaskMessage::Decline { checkpoint, reason });
-        self.router
-            .broadcast(StreamEvent::CancelCheckpoint(checkpoint), out);
-    }
-
     fn end_of_data<E: Effects>(&mut self, out: &mut E) {
         self.phase = Phase::EndOfData { confirmed: false };
         self.router.broadcast(StreamEvent::EndOfData, out);
         out.tell(TaskMessage::EndOfData);
+        if !self.after_tasks_finish {
+            self.phase = Phase::EndOfData { confirmed: true };
+            self.finish_if_done(out);
+        }
+    }
+
+    /// The receivers have taken the last record of an outgoing channel.
+    pub fn on_consumed<E: Effects>(&mut self, out: &mut E) {
+        self.finish_if_done(out);
     }
 
     fn finish_if_done<E: Effects>(&mut self, out: &mut E) {
-        let inputs_over = self.gate.unfinished_inputs().next().is_none();
-        if inputs_over && self.phase == (Phase::EndOfData { confirmed: true }) {
+        let confirmed = self.phase == (Phase::EndOfData { confirmed: true });
+        // Otherwise records that an unaligned barrier overtook would be in no later checkpoint: a finished subtask
+        // has no part in those.
+        let consumed = || self.outputs().all(|channel| out.is_consumed(channel));
+        if confirmed && self.gate.is_over() && (!self.after_tasks_finish || consumed()) {
             self.finish(out);
         }
     }
