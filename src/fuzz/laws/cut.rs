@@ -83,7 +83,9 @@ fn tell(history: &History, side: &Side, what: &str) -> String {
 /// Breaks if a snapshot is taken before the last barrier, or a record behind one is let through.
 pub fn aligned(history: &History) -> Vec<Violation> {
     let is_wrong = |side: &Side| match side.alignment {
-        Alignment::Aligned => side.too_early || side.taken != side.before,
+        Alignment::Aligned | Alignment::ForcedAligned { .. } => {
+            side.too_early || side.taken != side.before
+        }
         Alignment::AtLeastOnce => false,
         Alignment::Unaligned | Alignment::AlignedUntil { .. } => side.taken > side.before,
     };
