@@ -133,6 +133,8 @@ pub struct LedgerReport {
     pub emitted: u64,
     pub state: Option<TallyReport>,
     pub output: Option<TallyReport>,
+    /// Dropped, because their window had fired.
+    pub late: u64,
 }
 
 /// How many source records count 0, 1 or more times.
@@ -159,6 +161,7 @@ impl From<Ledger> for LedgerReport {
             emitted: ledger.emitted,
             state: ledger.state.map(TallyReport::from),
             output: ledger.output.map(TallyReport::from),
+            late: ledger.late,
         }
     }
 }

@@ -89,6 +89,13 @@ impl Report {
                 )?;
             }
         }
+        if ledger.late > 0 {
+            writeln!(
+                f,
+                "  dropped, because their window had fired: {}",
+                ledger.late
+            )?;
+        }
         Ok(())
     }
 }

@@ -271,6 +271,15 @@ impl KeyExpr {
         }
     }
 
+    /// `key` with the label that this expression gives it.
+    #[must_use]
+    pub fn with_label(&self, key: Key) -> Key {
+        match key {
+            Key::Int { value, .. } => self.int_key(value),
+            text @ Key::Text(_) => text,
+        }
+    }
+
     /// The integer key `value` with the label that this expression gives it.
     #[must_use]
     pub fn int_key(&self, value: i32) -> Key {

@@ -12,7 +12,8 @@ use crate::engine::event::{
 };
 use crate::engine::plan::ExecutionGraph;
 use crate::model::{
-    ChannelId, CheckpointId, Decimal, Key, Record, SplitId, StreamElement, StreamEvent, SubtaskId,
+    ChannelId, CheckpointId, Decimal, EventTime, Key, Record, SplitId, StreamElement, StreamEvent,
+    SubtaskId,
 };
 
 impl View {
@@ -56,6 +57,11 @@ impl View {
             | EventKind::Busy { .. }
             | EventKind::SubtaskStatus { .. }
             | EventKind::Restored { .. } => self.apply_subtask(plan, &event.kind),
+            EventKind::WindowChanged { .. }
+            | EventKind::WindowFired { .. }
+            | EventKind::LateDropped { .. }
+            | EventKind::WatermarkAdvanced { .. }
+            | EventKind::Idleness { .. } => self.apply_event_time(&event.kind),
             _ => self.apply_checkpoint(plan, &event.kind),
         }
     }
@@ -169,21 +175,19 @@ impl View {
                 from,
                 offsets,
                 state,
-                ..
+                windows,
             } => {
                 self.restore_offsets(*subtask, offsets);
                 self.restore(plan, *subtask, *from, state);
+                self.subtask(*subtask).restart_event_time(windows);
             }
             _ => {}
         }
     }
 
     fn change_state(&mut self, subtask: SubtaskId, key: &Key, value: Decimal) {
-        self.state_changes += 1;
-        let lineage = Lineage(self.state_changes);
         let changed_us = Some(self.at_us);
-        let view = self.subtask(subtask);
-        view.counted = lineage;
+        let view = self.note_record(subtask);
         view.rows.insert(key.clone(), Row { value, changed_us });
     }
 
@@ -377,6 +381,7 @@ impl View {
             .iter()
             .map(|(key, row)| (key.clone(), row.value))
             .collect();
+        let windows = view.captured_windows();
         let counted = view.counted;
         self.edit_snapshot(checkpoint, subtask, |snapshot| {
             snapshot.first_barrier_us.get_or_insert(at_us);
@@ -386,6 +391,7 @@ impl View {
             snapshot.offset = offset;
             snapshot.offsets = offsets;
             snapshot.rows = rows;
+            snapshot.windows = windows;
             snapshot.counted = counted;
         });
     }
@@ -411,6 +417,10 @@ impl SubtaskView {
             offset: 0,
             splits: Vec::new(),
             rows: BTreeMap::new(),
+            windows: BTreeMap::new(),
+            late: 0,
+            watermark: EventTime::NONE,
+            is_idle: false,
             collected: 0,
             recent: VecDeque::new(),
             processed: 0,

@@ -7,19 +7,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::view::SplitView;
 use super::{Recording, View};
-use crate::model::{OperatorSpec, Origin, Partitioning, StreamElement, Uid};
+use crate::model::{OperatorSpec, Origin, Partitioning, StreamElement, Uid, Vertex};
 
 /// How often source records have had their effect, at one moment of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     /// Records that sources have emitted; each offset once, however often it was replayed.
     pub emitted: u64,
-    /// In keyed state. None: the job has no keyed sum.
+    /// In keyed state. None: the job has no keyed operator that could be judged record by record.
     pub state: Option<Tally>,
-    /// Out of the job through a sink. None: the job has no sink.
+    /// Out of the job through a sink. None: the job has no sink, or only behind windows.
     pub output: Option<Tally>,
     /// Where those are that do not count yet, in state (or, without a keyed sum, out of the job).
     pub open: Open,
+    /// Records that a window dropped because it had fired: they count nowhere, and that is as it should be.
+    pub late: u64,
 }
 
 /// Where the records are that do not count (everywhere) yet: together a tally's `zero`.
@@ -33,7 +35,8 @@ pub struct Open {
     pub to_be_read: u64,
 }
 
-/// Records by how often they count; they sum up to the records emitted that can get there at all.
+/// Records by how often they count; with those that came too late, they sum up to the records emitted that can get there
+/// at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Not (or not everywhere) yet.
@@ -54,11 +57,20 @@ struct Effects<'a> {
     touched: Vec<Vec<bool>>,
 }
 
+/// How often one record has had its effect at one operator.
+#[derive(Clone, Copy, Default)]
+struct Count {
+    times: u32,
+    is_late: bool,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Verdict {
     /// No vertex of interest can be reached.
     Unreached,
     Once,
+    /// As often as it should be, at some place too late for its window.
+    Late,
     Zero,
     More,
 }
@@ -67,25 +79,35 @@ impl Recording {
     /// The ledger at `view`.
     #[must_use]
     pub fn ledger(&self, view: &View) -> Ledger {
-        let is_sum = |operator: &OperatorSpec| matches!(operator, OperatorSpec::KeyedSum(_));
         let is_sink = |operator: &OperatorSpec| matches!(operator, OperatorSpec::Sink(_));
-        let (state, output) = (self.tally(view, is_sum), self.tally(view, is_sink));
+        let (state, output) = (
+            self.tally(view, OperatorSpec::is_keyed),
+            self.tally(view, is_sink),
+        );
         Ledger {
             emitted: view.splits.iter().map(SplitView::emitted).sum(),
-            state: state.map(|(tally, _)| tally),
-            output: output.map(|(tally, _)| tally),
+            state: state.map(|(tally, ..)| tally),
+            output: output.map(|(tally, ..)| tally),
             open: state
                 .or(output)
-                .map_or_else(Open::default, |(_, open)| open),
+                .map_or_else(Open::default, |(_, open, _)| open),
+            late: state.map_or(0, |(_, _, late)| late),
         }
     }
 
-    fn tally(&self, view: &View, wanted: impl Fn(&OperatorSpec) -> bool) -> Option<(Tally, Open)> {
+    /// Over the operators that are `wanted`: the tally, where the rest is, and how many came too late.
+    ///
+    /// A window's result has many origins, so what is behind a window cannot be judged record by record.
+    fn tally(
+        &self,
+        view: &View,
+        wanted: impl Fn(&OperatorSpec) -> bool,
+    ) -> Option<(Tally, Open, u64)> {
         let vertices = self
             .job
             .vertices
             .iter()
-            .filter(|vertex| wanted(&vertex.operator));
+            .filter(|vertex| wanted(&vertex.operator) && !self.is_behind_window(&vertex.uid));
         let vertices: Vec<&Uid> = vertices.map(|vertex| &vertex.uid).collect();
         if vertices.is_empty() {
             return None;
@@ -95,18 +117,13 @@ impl Recording {
             effects.judge(uid);
         }
         let open = effects.open(&self.in_flight(view, &vertices));
-        Some((effects.tally(), open))
+        let (tally, late) = effects.tally();
+        Some((tally, open, late))
     }
 
     /// The records in channels that lead to one of `targets`.
     fn in_flight(&self, view: &View, targets: &[&Uid]) -> BTreeSet<Origin> {
-        let mut upstream: BTreeSet<&Uid> = BTreeSet::new();
-        let mut next: Vec<&Uid> = targets.to_vec();
-        while let Some(uid) = next.pop() {
-            if upstream.insert(uid) {
-                next.extend(self.job.inputs_of(uid).map(|edge| &edge.from));
-            }
-        }
+        let upstream = self.upstream(targets);
         let channels = self.plan.channels.iter().zip(&view.channels);
         let leading =
             channels.filter(|(channel, _)| upstream.contains(&self.plan.subtask(channel.to).uid));
@@ -118,9 +135,33 @@ impl Recording {
         elements.filter_map(origin).collect()
     }
 
-    /// How many copies of one record of source `from` arrive at `to`, all its subtasks together.
+    fn is_behind_window(&self, uid: &Uid) -> bool {
+        let is_window = |vertex: &Vertex| matches!(vertex.operator, OperatorSpec::Window(_));
+        let mut upstream = self.upstream(&[uid]);
+        upstream.remove(uid);
+        let mut vertices = upstream.into_iter().filter_map(|uid| self.job.vertex(uid));
+        vertices.any(is_window)
+    }
+
+    /// All operators that lead to one of `targets`, these included.
+    fn upstream<'a>(&'a self, targets: &[&'a Uid]) -> BTreeSet<&'a Uid> {
+        let mut upstream: BTreeSet<&Uid> = BTreeSet::new();
+        let mut next: Vec<&Uid> = targets.to_vec();
+        while let Some(uid) = next.pop() {
+            if upstream.insert(uid) {
+                next.extend(self.job.inputs_of(uid).map(|edge| &edge.from));
+            }
+        }
+        upstream
+    }
+
+    /// How many copies of one record of source `from` arrive at `to`, all its subtasks together. Behind a window none does:
+    /// what comes out of one is no copy of a record.
     #[must_use]
     pub fn copies(&self, from: &Uid, to: &Uid) -> u32 {
+        if self.is_behind_window(to) {
+            return 0;
+        }
         self.copies_into(to, &mut BTreeMap::from([(from.clone(), 1)]))
     }
 
@@ -162,12 +203,9 @@ impl<'a> Effects<'a> {
 
     /// Judge every record by how often it counts at operator `uid`.
     fn judge(&mut self, uid: &Uid) {
-        let mut counts: Vec<Vec<u32>> = self
-            .verdicts
-            .iter()
-            .map(|records| vec![0; records.len()])
-            .collect();
-        for origin in self.effects_at(uid) {
+        let blank = |records: &Vec<Verdict>| vec![Count::default(); records.len()];
+        let mut counts: Vec<Vec<Count>> = self.verdicts.iter().map(blank).collect();
+        for (origin, is_late) in self.effects_at(uid) {
             let first = self.view.splits[origin.split.index()].first_offset;
             let index = origin
                 .offset
@@ -175,12 +213,13 @@ impl<'a> Effects<'a> {
                 .and_then(|i| usize::try_from(i).ok());
             let count = index.and_then(|index| counts[origin.split.index()].get_mut(index));
             if let Some(count) = count {
-                *count += 1;
+                count.times += 1;
+                count.is_late |= is_late;
             }
         }
         for (touched, counts) in self.touched.iter_mut().zip(&counts) {
             for (touched, count) in touched.iter_mut().zip(counts) {
-                *touched |= *count > 0;
+                *touched |= count.times > 0;
             }
         }
         for (plan, (verdicts, counts)) in self
@@ -195,8 +234,9 @@ impl<'a> Effects<'a> {
                 continue;
             }
             for (verdict, count) in verdicts.iter_mut().zip(counts) {
-                let here = match count.cmp(&expected) {
+                let here = match count.times.cmp(&expected) {
                     std::cmp::Ordering::Less => Verdict::Zero,
+                    std::cmp::Ordering::Equal if count.is_late => Verdict::Late,
                     std::cmp::Ordering::Equal => Verdict::Once,
                     std::cmp::Ordering::Greater => Verdict::More,
                 };
@@ -205,22 +245,18 @@ impl<'a> Effects<'a> {
         }
     }
 
-    /// The origin of everything that counts at operator `uid` now.
-    fn effects_at(&self, uid: &Uid) -> Vec<Origin> {
+    /// The origin of everything that counts at operator `uid` now, and whether it came too late there.
+    fn effects_at(&self, uid: &Uid) -> Vec<(Origin, bool)> {
         let ids = self.recording.plan.subtasks_of(uid);
-        let is_sink = self
-            .recording
-            .job
-            .vertex(uid)
-            .is_some_and(crate::model::Vertex::is_sink);
+        let is_sink = self.recording.job.vertex(uid).is_some_and(Vertex::is_sink);
         if is_sink {
             let outputs = self.recording.outputs(self.view);
             let here = outputs.filter(|(subtask, _)| ids.contains(subtask));
-            return here.map(|(_, record)| record.origin).collect();
+            return here.map(|(_, record)| (record.origin, false)).collect();
         }
         let lineages = ids.iter().map(|id| self.view.subtasks[id.index()].counted);
         lineages
-            .flat_map(|lineage| self.recording.origins(lineage))
+            .flat_map(|lineage| self.recording.effects(lineage))
             .collect()
     }
 
@@ -242,23 +278,25 @@ impl<'a> Effects<'a> {
                     Verdict::Zero if *touched => open.partly += 1,
                     Verdict::Zero if in_flight.contains(&origin) => open.in_flight += 1,
                     Verdict::Zero => open.to_be_read += 1,
-                    Verdict::Unreached | Verdict::Once | Verdict::More => {}
+                    Verdict::Unreached | Verdict::Once | Verdict::Late | Verdict::More => {}
                 }
             }
         }
         open
     }
 
-    fn tally(&self) -> Tally {
-        let mut tally = Tally::default();
+    /// With how many came too late.
+    fn tally(&self) -> (Tally, u64) {
+        let (mut tally, mut late) = (Tally::default(), 0);
         for verdict in self.verdicts.iter().flatten() {
             match verdict {
                 Verdict::Unreached => {}
                 Verdict::Zero => tally.zero += 1,
+                Verdict::Late => late += 1,
                 Verdict::Once => tally.once += 1,
                 Verdict::More => tally.more += 1,
             }
         }
-        tally
+        (tally, late)
     }
 }

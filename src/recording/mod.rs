@@ -2,6 +2,7 @@
 //!
 //! May know: the model, and the engine's event vocabulary and plan. Must not know: drivers, clocks, files, egui.
 
+mod event_time;
 mod fold;
 pub mod ledger;
 mod sentence;
@@ -20,6 +21,16 @@ pub use view::View;
 /// together take about what the events do, and seeking folds about as much as it copies.
 const KEYFRAME_EVENTS: usize = 256;
 
+/// What one record has done to the state of a keyed operator.
+#[derive(Clone, Copy, Debug)]
+struct Effect {
+    origin: Origin,
+    /// It came too late for its window, and was dropped: it had its effect, which is none.
+    is_late: bool,
+    /// The lineage of the state before it.
+    before: view::Lineage,
+}
+
 /// A run's events with what makes moving about in them fast.
 pub struct Recording {
     pub job: Arc<JobGraph>,
@@ -29,8 +40,8 @@ pub struct Recording {
     keyframes: Vec<View>,
     /// The view after all events.
     head: View,
-    /// What each counted record adds to its lineage: its origin and the lineage before it. Number `i` is at `i - 1`.
-    lineages: Vec<(Origin, view::Lineage)>,
+    /// What each counted record adds to its lineage. Number `i` is at `i - 1`.
+    lineages: Vec<Effect>,
     /// What sinks collected: after how many events, where, what.
     outputs: Vec<(usize, SubtaskId, Record)>,
     /// The positions of all events that concern a barrier or a checkpoint.
@@ -61,9 +72,12 @@ impl Recording {
         match &event.kind {
             EventKind::StateChanged {
                 subtask, origin, ..
-            } => {
-                let before = self.head.subtasks[subtask.index()].counted;
-                self.lineages.push((*origin, before));
+            }
+            | EventKind::WindowChanged {
+                subtask, origin, ..
+            } => self.note_effect(*subtask, *origin, false),
+            EventKind::LateDropped { subtask, record } => {
+                self.note_effect(*subtask, record.origin, true);
             }
             EventKind::Collected {
                 subtask, record, ..
@@ -84,6 +98,14 @@ impl Recording {
         if distance.is_multiple_of(KEYFRAME_EVENTS) && is_light() {
             self.keyframes.push(self.head.clone());
         }
+    }
+
+    fn note_effect(&mut self, subtask: SubtaskId, origin: Origin, is_late: bool) {
+        self.lineages.push(Effect {
+            origin,
+            is_late,
+            before: self.head.subtasks[subtask.index()].counted,
+        });
     }
 
     /// A recording of the first `position` events alone.
@@ -210,17 +232,23 @@ impl Recording {
             .map(|(_, subtask, record)| (*subtask, record))
     }
 
-    /// The records counted in `lineage`, newest first.
+    /// The records counted in `lineage`, newest first; not those that came too late for their window.
     pub fn origins(&self, lineage: view::Lineage) -> impl Iterator<Item = Origin> {
+        let counted = self.effects(lineage).filter(|(_, is_late)| !is_late);
+        counted.map(|(origin, _)| origin)
+    }
+
+    /// The records that are done with in `lineage`, newest first, and whether each came too late for its window.
+    pub fn effects(&self, lineage: view::Lineage) -> impl Iterator<Item = (Origin, bool)> {
         let entry = |lineage: view::Lineage| {
             let index = usize::try_from(lineage.0).ok()?.checked_sub(1)?;
             self.lineages.get(index).copied()
         };
         let mut next = entry(lineage);
         std::iter::from_fn(move || {
-            let (origin, before) = next?;
-            next = entry(before);
-            Some(origin)
+            let effect = next?;
+            next = entry(effect.before);
+            Some((effect.origin, effect.is_late))
         })
     }
 }

@@ -52,7 +52,61 @@ impl Recording {
             | EventKind::Collected { .. }
             | EventKind::Busy { .. }
             | EventKind::Restored { .. } => self.describe_data(event),
+            EventKind::WindowChanged { .. }
+            | EventKind::WindowFired { .. }
+            | EventKind::LateDropped { .. }
+            | EventKind::WatermarkAdvanced { .. }
+            | EventKind::Idleness { .. } => self.describe_event_time(event),
             _ => self.describe_checkpoint(event),
+        }
+    }
+
+    fn describe_event_time(&self, event: &EventKind) -> String {
+        match event {
+            EventKind::WindowChanged {
+                subtask,
+                key,
+                window,
+                value,
+                origin,
+            } => format!(
+                "{} counts record {} of {} in window {window}: {key} is {value}.",
+                self.name(*subtask),
+                origin.offset,
+                self.plan.split_name(origin.split)
+            ),
+            EventKind::WindowFired {
+                subtask,
+                key,
+                window,
+                value,
+            } => format!(
+                "{} fires window {window}: {key} is {value}.",
+                self.name(*subtask)
+            ),
+            EventKind::LateDropped { subtask, record } => format!(
+                "{} drops {} of {} ms: its window has fired.",
+                self.name(*subtask),
+                describe_record(record),
+                record.event_time.0
+            ),
+            EventKind::WatermarkAdvanced { subtask, watermark } => {
+                let watermark = StreamElement::Event(StreamEvent::Watermark(*watermark));
+                format!(
+                    "{} is at {}.",
+                    self.name(*subtask),
+                    describe_element(&watermark)
+                )
+            }
+            EventKind::Idleness { subtask, is_idle } => {
+                let what = if *is_idle {
+                    "is idle: it does not hold back the watermark"
+                } else {
+                    "is active again"
+                };
+                format!("{} {what}.", self.name(*subtask))
+            }
+            _ => String::new(),
         }
     }
 

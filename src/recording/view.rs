@@ -9,7 +9,10 @@ use std::sync::Arc;
 use rust_decimal::Decimal;
 
 use crate::engine::event::{AbortReason, CheckpointKind, JobStatus, SubtaskStatus};
-use crate::model::{CheckpointId, Key, Record, SplitId, StreamElement, StreamEvent, SubtaskId};
+use crate::model::{
+    CheckpointId, EventTime, Key, Record, SplitId, StreamElement, StreamEvent, SubtaskId,
+    TimeWindow,
+};
 
 /// The state of a run after a prefix of its events.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +40,7 @@ pub struct View {
     pub queued_triggers: u32,
     /// By script entry: when it fired, if it has.
     pub script_fired_us: Vec<Option<u64>>,
-    /// How many times a keyed sum has counted a record: numbers the [`Lineage`]s.
+    /// How many times a keyed operator has counted a record (or dropped it as late): numbers the [`Lineage`]s.
     pub state_changes: u32,
 }
 
@@ -45,7 +48,8 @@ impl View {
     /// How much there is to copy: rows, elements, subtasks, channels, checkpoints.
     #[must_use]
     pub fn weight(&self) -> usize {
-        let in_subtask = |view: &SubtaskView| 1 + view.rows.len() + view.recent.len();
+        let in_subtask =
+            |view: &SubtaskView| 1 + view.rows.len() + view.windows.len() + view.recent.len();
         let in_channel = |view: &ChannelView| 1 + view.queue.len();
         let subtasks: usize = self.subtasks.iter().map(in_subtask).sum();
         let channels: usize = self.channels.iter().map(in_channel).sum();
@@ -62,6 +66,14 @@ pub struct SubtaskView {
     pub splits: Vec<SplitId>,
     /// Keyed sums: the running sum per key, sorted by key.
     pub rows: BTreeMap<Key, Row>,
+    /// Window operators: what each window that has not fired has come to, sorted by window and key.
+    pub windows: BTreeMap<(TimeWindow, Key), Row>,
+    /// Window operators: records that came after their window had fired, since the run's beginning; never turned back.
+    pub late: u64,
+    /// The newest watermark; [`EventTime::NONE`]: none yet, in this attempt.
+    pub watermark: EventTime,
+    /// It does not hold back the watermark of those after it.
+    pub is_idle: bool,
     /// Sinks: how many records were collected since the run's beginning; never turned back.
     pub collected: u64,
     /// Sinks: the latest collected records, newest last; at most [`SubtaskView::RECENT`].
@@ -217,6 +229,8 @@ pub struct SnapshotView {
     pub offsets: Vec<(SplitId, u64)>,
     /// Captured keyed state.
     pub rows: BTreeMap<Key, Decimal>,
+    /// Captured windows.
+    pub windows: BTreeMap<(TimeWindow, Key), Decimal>,
     /// The records counted in the captured state.
     pub counted: Lineage,
 }

@@ -112,6 +112,7 @@ impl Picture {
                 in_flight: 10,
                 ..Open::default()
             },
+            late: 0,
         };
         let inspector = RunInspector {
             scene,

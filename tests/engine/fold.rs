@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use lockgate::engine::driver::stepper::Projection;
 use lockgate::engine::event::SubtaskStatus;
-use lockgate::model::{Decimal, Key, StreamElement};
-use lockgate::recording::view::CheckpointStatus;
+use lockgate::model::{Decimal, Key, StreamElement, TimeWindow};
+use lockgate::recording::view::{CheckpointStatus, Row};
 use lockgate::recording::{Recording, View};
 use proptest::prelude::*;
 
@@ -19,6 +19,11 @@ fn project(view: &View, recording: &Recording, engine: &Projection) -> Projectio
         rows.iter()
             .map(|(key, row)| (key.clone(), row.value))
             .collect()
+    };
+    let windows = |index: usize| -> BTreeMap<(TimeWindow, Key), Decimal> {
+        let windows = &view.subtasks[index].windows;
+        let value = |(place, row): (&(TimeWindow, Key), &Row)| (place.clone(), row.value);
+        windows.iter().map(value).collect()
     };
     let queue = |index: usize| -> Vec<(StreamElement, u64)> {
         let queue = view.channels[index].queue.iter();
@@ -41,7 +46,18 @@ fn project(view: &View, recording: &Recording, engine: &Projection) -> Projectio
             .map(|i| engine.offsets[i].map(|_| view.subtasks[i].offset))
             .collect(),
         rows: subtasks
+            .clone()
             .map(|i| engine.rows[i].as_ref().map(|_| rows(i)))
+            .collect(),
+        windows: subtasks
+            .clone()
+            .map(|i| engine.windows[i].as_ref().map(|_| windows(i)))
+            .collect(),
+        event_time: subtasks
+            .map(|i| {
+                let subtask = &view.subtasks[i];
+                engine.event_time[i].map(|_| (subtask.watermark, subtask.is_idle))
+            })
             .collect(),
         channels: (0..view.channels.len()).map(queue).collect(),
         blocked: view

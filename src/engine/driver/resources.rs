@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::engine::coordinator::CompletedStore;
-use crate::engine::operator::{CsvRow, KeyedSum, Map, Operator, Sink, Source, SourceFeed, Split};
+use crate::engine::operator::{
+    CsvRow, KeyedSum, Map, Operator, Sink, Source, SourceFeed, Split, Window,
+};
 use crate::engine::plan::{ExecutionGraph, SplitPlan, SubtaskPlan, to_u32};
 use crate::engine::state::KeyedBackend;
 use crate::engine::storage::{CheckpointMetadata, CheckpointStorage, SubtaskState};
@@ -131,29 +133,43 @@ impl Resources {
                         offset,
                     })
                 });
-                Operator::Source(Source::new(own.collect(), count, feed, spec.end))
+                let source = Source::new(own.collect(), count, feed, spec.end);
+                Operator::Source(source.with_event_time(spec.event_time.clone()))
             }
             OperatorSpec::KeyedSum(spec) => {
-                let dir = self.dir.join(format!("state-{attempt}-{}", subtask.id));
-                let handle =
-                    state.and_then(|(storage, state)| Some((storage, state.keyed.as_ref()?)));
-                let (max, groups) = (subtask.max_parallelism, subtask.key_groups.clone());
-                let state = match handle {
-                    None => KeyedBackend::open(backend, &dir, max, groups),
-                    Some((storage, handle)) => {
-                        KeyedBackend::restore(backend, &dir, max, groups, handle, storage)
-                    }
-                };
-                Operator::KeyedSum(KeyedSum {
-                    key: spec.key.clone().unwrap_or(KeyExpr::Column),
-                    state: state.map_err(|error| error.to_string())?,
-                })
+                let state = self.keyed_state(subtask, (backend, attempt), state)?;
+                let key = spec.key.clone().unwrap_or(KeyExpr::Column);
+                Operator::KeyedSum(KeyedSum { key, state })
+            }
+            OperatorSpec::Window(spec) => {
+                let state = self.keyed_state(subtask, (backend, attempt), state)?;
+                let key = spec.key.clone().unwrap_or(KeyExpr::Column);
+                let kind = (spec.size_ms, spec.aggregate);
+                Operator::Window(Window::new(key, kind, state))
             }
             OperatorSpec::Map(spec) => Operator::Map(Map::new(*spec)),
-            OperatorSpec::Window(_) => return Err("Windows do not run yet.".to_owned()),
             OperatorSpec::Sink(_) => Operator::Sink(Sink),
         };
         Ok(Prepared { operator, finished })
+    }
+
+    /// The keyed state of a subtask: empty, or as it was.
+    fn keyed_state(
+        &self,
+        subtask: &SubtaskPlan,
+        (backend, attempt): (BackendKind, u32),
+        state: Option<(&dyn CheckpointStorage, &SubtaskState)>,
+    ) -> Result<KeyedBackend, String> {
+        let dir = self.dir.join(format!("state-{attempt}-{}", subtask.id));
+        let (max, groups) = (subtask.max_parallelism, subtask.key_groups.clone());
+        let handle = state.and_then(|(storage, state)| Some((storage, state.keyed.as_ref()?)));
+        let state = match handle {
+            None => KeyedBackend::open(backend, &dir, max, groups),
+            Some((storage, handle)) => {
+                KeyedBackend::restore(backend, &dir, max, groups, handle, storage)
+            }
+        };
+        state.map_err(|error| error.to_string())
     }
 }
 

@@ -50,11 +50,8 @@ impl KeyedSum {
     /// # Errors
     /// The state backend failed.
     pub fn entries(&self) -> Result<Vec<(Key, Decimal)>, StateError> {
-        let labelled = |key| match key {
-            Key::Int { value, .. } => self.key.int_key(value),
-            text @ Key::Text(_) => text,
-        };
         let entries = self.state.entries()?.into_iter();
-        Ok(entries.map(|(key, value)| (labelled(key), value)).collect())
+        let labelled = |(key, value)| (self.key.with_label(key), value);
+        Ok(entries.map(labelled).collect())
     }
 }

@@ -3,21 +3,25 @@
 //! [`Operator`] is the only place that tells the kinds apart: whoever takes a snapshot, restores, or shows what a
 //! subtask holds asks it, and a further kind needs its own file and its arms here.
 
+mod event_time;
 mod keyed_sum;
 mod map;
 mod sink;
 mod source;
+mod window;
 
+pub use event_time::EventClock;
 pub use keyed_sum::KeyedSum;
 pub use map::Map;
 pub use sink::Sink;
 pub use source::{CsvRow, Source, SourceFeed, Split};
+pub use window::Window;
 
 use crate::engine::router::Router;
 use crate::engine::state::{KeyedBackend, StateError};
 use crate::engine::storage::ListState;
 use crate::engine::subtask::{Effects, TaskFailure};
-use crate::model::{Decimal, Key, Record, SplitId, TimeWindow};
+use crate::model::{Decimal, EventTime, Key, Record, SplitId, TimeWindow};
 
 /// What a source offset takes in a checkpoint.
 const OFFSET_BYTES: u64 = 8;
@@ -27,6 +31,7 @@ pub enum Operator {
     Source(Source),
     Map(Map),
     KeyedSum(KeyedSum),
+    Window(Window),
     Sink(Sink),
 }
 
@@ -62,6 +67,9 @@ impl Operator {
             Self::KeyedSum(sum) => records
                 .into_iter()
                 .try_for_each(|record| sum.process(&record, router, out)),
+            Self::Window(window) => records
+                .into_iter()
+                .try_for_each(|record| window.process(&record, out)),
             Self::Sink(sink) => {
                 records
                     .into_iter()
@@ -71,12 +79,28 @@ impl Operator {
         }
     }
 
+    /// The subtask's watermark has risen; the watermark goes on after what comes of it.
+    ///
+    /// # Errors
+    /// The state backend failed, or a result cannot be routed.
+    pub fn on_watermark<E: Effects>(
+        &mut self,
+        watermark: EventTime,
+        router: &mut Router,
+        out: &mut E,
+    ) -> Result<(), TaskFailure> {
+        match self {
+            Self::Window(window) => window.on_watermark(watermark, router, out),
+            Self::Source(_) | Self::Map(_) | Self::KeyedSum(_) | Self::Sink(_) => Ok(()),
+        }
+    }
+
     /// Its operator state (Flink: `OperatorStateBackend`), as a snapshot takes it.
     #[must_use]
     pub fn list_states(&self) -> Vec<ListState> {
         match self {
             Self::Source(source) => vec![source.list_state()],
-            Self::Map(_) | Self::KeyedSum(_) | Self::Sink(_) => Vec::new(),
+            Self::Map(_) | Self::KeyedSum(_) | Self::Window(_) | Self::Sink(_) => Vec::new(),
         }
     }
 
@@ -84,6 +108,7 @@ impl Operator {
     pub fn keyed_mut(&mut self) -> Option<&mut KeyedBackend> {
         match self {
             Self::KeyedSum(sum) => Some(&mut sum.state),
+            Self::Window(window) => Some(&mut window.state),
             Self::Source(_) | Self::Map(_) | Self::Sink(_) => None,
         }
     }
@@ -94,6 +119,7 @@ impl Operator {
         match self {
             Self::Source(source) => OFFSET_BYTES * source.splits().len() as u64,
             Self::KeyedSum(sum) => sum.state.size_bytes(),
+            Self::Window(window) => window.state.size_bytes(),
             Self::Map(_) | Self::Sink(_) => 0,
         }
     }
@@ -110,6 +136,7 @@ impl Operator {
                 contents.offsets = splits.map(|split| (split.id, split.offset)).collect();
             }
             Self::KeyedSum(sum) => contents.rows = sum.entries()?,
+            Self::Window(window) => contents.windows = window.windows()?,
             Self::Map(_) | Self::Sink(_) => {}
         }
         Ok(contents)

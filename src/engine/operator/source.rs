@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use super::EventClock;
 use crate::engine::storage::{Distribution, ListState};
-use crate::model::{Decimal, EventTime, Key, Origin, Record, SplitId};
+use crate::model::{Decimal, EventTime, EventTimeSpec, Key, Origin, Record, SplitId};
 
 /// One row of a CSV source, already parsed.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +32,8 @@ pub struct Source {
     feed: SourceFeed,
     /// How many records the whole source emits, over its subtasks.
     end: Option<u64>,
+    /// None: its records have no event time.
+    clock: Option<EventClock>,
 }
 
 /// How far one split is read.
@@ -63,7 +66,20 @@ impl Source {
             count: count.into(),
             feed,
             end,
+            clock: None,
         }
+    }
+
+    /// The same, with records that say when they happened.
+    #[must_use]
+    pub fn with_event_time(mut self, spec: Option<EventTimeSpec>) -> Self {
+        self.clock = spec.map(EventClock::new);
+        self
+    }
+
+    /// The watermark, if records have raised it since the last call.
+    pub fn risen_watermark(&mut self) -> Option<EventTime> {
+        self.clock.as_mut()?.risen_watermark()
     }
 
     #[must_use]
@@ -137,11 +153,16 @@ impl Source {
             split: split.id,
             offset: split.offset,
         };
+        let mut event_time = EventTime::NONE;
+        if let Some(clock) = &mut self.clock {
+            event_time = clock.time_of(position);
+            clock.on_record(event_time);
+        }
         Some(Record {
             key,
             value,
             origin,
-            event_time: EventTime::NONE,
+            event_time,
         })
     }
 }

@@ -8,7 +8,8 @@ use crate::engine::storage::{
     ChannelState, CheckpointStorage, ListState, StorageError, SubtaskState,
 };
 use crate::model::{
-    ChannelId, CheckpointBarrier, CheckpointId, Decimal, Key, Origin, Record, StreamEvent,
+    ChannelId, CheckpointBarrier, CheckpointId, Decimal, EventTime, Key, Origin, Record,
+    StreamEvent, TimeWindow,
 };
 
 /// What a subtask does to the world around it; interpreted by the driver.
@@ -45,6 +46,18 @@ pub trait Effects {
     /// What follows is for recordings; drivers that do not trace leave these empty.
     fn on_source_advanced(&mut self, _origin: Origin) {}
     fn on_state_changed(&mut self, _key: &Key, _value: Decimal, _origin: Origin) {}
+    fn on_window_changed(
+        &mut self,
+        _key: &Key,
+        _window: TimeWindow,
+        _value: Decimal,
+        _origin: Origin,
+    ) {
+    }
+    fn on_window_fired(&mut self, _key: &Key, _window: TimeWindow, _value: Decimal) {}
+    fn on_late_dropped(&mut self, _record: &Record) {}
+    fn on_watermark(&mut self, _watermark: EventTime) {}
+    fn on_idleness(&mut self, _is_idle: bool) {}
     fn on_collected(&mut self, _record: Record) {}
 }
 
@@ -122,6 +135,8 @@ impl SnapshotTask {
 pub enum TaskFailure {
     #[error("a record reached a keyed operator without a key")]
     NoKey,
+    #[error("a record without event time reached a window")]
+    NoEventTime,
     #[error("the product of a value and the factor has more digits than a number can have here")]
     TooLarge,
     #[error("the state backend failed: {0}")]

@@ -11,6 +11,8 @@
 mod barriers;
 mod effects;
 mod recording;
+mod time;
+mod valve;
 
 use std::collections::BTreeSet;
 
@@ -21,6 +23,7 @@ use super::router::Router;
 use crate::model::{ChannelId, CheckpointId, Record, StreamEvent};
 pub use effects::{Effects, SnapshotTask, TaskFailure, TaskMessage};
 use recording::Recording;
+use valve::WatermarkValve;
 
 /// How far a subtask is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +48,7 @@ pub struct Subtask {
     /// Otherwise the end of the data is the end.
     after_tasks_finish: bool,
     router: Router,
+    valve: WatermarkValve,
     phase: Phase,
     /// Inputs on which the last record has passed.
     ended_inputs: usize,
@@ -63,6 +67,9 @@ pub struct Subtask {
 }
 
 impl Subtask {
+    /// Where a source's own clock enters the valve: it has no other input.
+    const OWN_TIME: usize = 0;
+
     /// `restored`: the checkpoint that `operator`'s state comes from; older barriers are obsolete then.
     #[must_use]
     pub fn new(plan: &SubtaskPlan, operator: Operator, restored: Option<CheckpointId>) -> Self {
@@ -73,6 +80,7 @@ impl Subtask {
             gate: Gate::new(plan.gate, plan.inputs.len()),
             after_tasks_finish: plan.gate.after_tasks_finish,
             router: Router::new(plan),
+            valve: WatermarkValve::new(plan.inputs.len().max(1)),
             phase: Phase::Running,
             ended_inputs: 0,
             newest,
@@ -117,7 +125,8 @@ impl Subtask {
         self.phase == Phase::Finished
     }
 
-    /// A source's turn: emit up to `max_records`, then, if that was all there is, end the data.
+    /// A source's turn: emit up to `max_records`, then the watermark that follows from them (Flink sends it at intervals);
+    /// then, if that was all there is, end the data.
     ///
     /// # Errors
     /// A record could not be routed.
@@ -126,18 +135,22 @@ impl Subtask {
         max_records: usize,
         out: &mut E,
     ) -> Result<(), TaskFailure> {
+        if self.phase != Phase::Running || !self.is_source() {
+            return Ok(());
+        }
+        self.wake(out)?;
         let Operator::Source(source) = &mut self.operator else {
             return Ok(());
         };
-        if self.phase != Phase::Running {
-            return Ok(());
-        }
         for _ in 0..max_records {
             let Some(record) = source.emit() else { break };
             out.on_source_advanced(record.origin);
             self.router.route(record, out)?;
         }
-        if source.is_exhausted() {
+        let is_over = source.is_exhausted();
+        self.tick(out)?;
+        if is_over {
+            self.end_event_time(out)?;
             self.end_of_data(out);
         }
         Ok(())
@@ -201,8 +214,18 @@ impl Subtask {
                 let actions = self.gate.on_cancel(input, id);
                 self.obey(actions, out)
             }
-            // Event time is not there yet.
-            StreamEvent::Watermark(_) | StreamEvent::Idle | StreamEvent::Active => Ok(()),
+            StreamEvent::Watermark(watermark) => {
+                let output = self.valve.on_watermark(input, watermark);
+                self.pass(output, out)
+            }
+            StreamEvent::Idle => {
+                let outputs = self.valve.on_idle(input);
+                self.pass(outputs, out)
+            }
+            StreamEvent::Active => {
+                let output = self.valve.on_active(input);
+                self.pass(output, out)
+            }
             StreamEvent::EndOfData => {
                 self.ended_inputs += 1;
                 if self.ended_inputs == self.inputs.len() {
@@ -238,9 +261,14 @@ impl Subtask {
     }
 
     /// A subtask that had finished before the restored checkpoint: it is finished again at once.
-    pub fn finish_restored<E: Effects>(&mut self, out: &mut E) {
+    ///
+    /// # Errors
+    /// None by itself; as for any change of the watermark.
+    pub fn finish_restored<E: Effects>(&mut self, out: &mut E) -> Result<(), TaskFailure> {
+        self.end_event_time(out)?;
         self.router.broadcast(StreamEvent::EndOfData, out);
         self.finish(out);
+        Ok(())
     }
 
     fn end_of_data<E: Effects>(&mut self, out: &mut E) {

@@ -57,6 +57,7 @@ fn account(ledger: &Ledger, status: &JobStatus) -> String {
         }
         (None, _) => {
             parts.push(once);
+            push_some(&mut parts, ledger.late, "dropped as late");
             push_open(&mut parts, ledger, status);
         }
     }
@@ -147,6 +148,7 @@ mod tests {
                 partly: 0,
                 to_be_read: 149,
             },
+            late: 0,
         }
     }
 

@@ -1,19 +1,21 @@
 //! One attempt of a live job: its threads, from start to end.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::{Scope, ScopedJoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
 use super::LiveOptions;
+use super::pace::Pace;
 use super::task::{FinalState, Inlet, LiveTask};
 use super::wire::{Buffer, Control, Meter, Outlet, Report, Wire};
 use crate::engine::driver::resources::Prepared;
 use crate::engine::plan::{ExecutionGraph, SubtaskPlan};
 use crate::engine::storage::CheckpointStorage;
 use crate::engine::subtask::Subtask;
-use crate::model::{CheckpointId, OperatorSpec, SubtaskId};
+use crate::model::{CheckpointId, SubtaskId};
 
 /// More messages than this never wait for one subtask: their number is bounded by the pending checkpoints.
 const CONTROLS: usize = 1024;
@@ -49,7 +51,12 @@ impl<'scope> Attempt<'scope> {
             controls.push(to_self.clone());
             let meter = &meters[subtask.id.index()];
             let task = LiveTask {
-                rate_per_s: rate_of(subtask).filter(|_| !options.is_unpaced),
+                pace: Pace::new(
+                    subtask,
+                    options.is_unpaced,
+                    meter.emitted.load(Ordering::Relaxed),
+                    Instant::now(),
+                ),
                 finish_at_once: prepared.finished,
                 subtask: Subtask::new(subtask, prepared.operator, from),
                 inlets: inlets_of(subtask, &mut ends),
@@ -97,13 +104,6 @@ impl<'scope> Attempt<'scope> {
         threads
             .map(|thread| thread.join().unwrap_or_default())
             .collect()
-    }
-}
-
-fn rate_of(subtask: &SubtaskPlan) -> Option<f64> {
-    match &subtask.operator {
-        OperatorSpec::Source(source) => Some(source.rate_per_s),
-        _ => None,
     }
 }
 

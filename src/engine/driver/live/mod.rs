@@ -5,6 +5,7 @@
 
 mod attempt;
 mod commands;
+mod pace;
 mod task;
 mod wire;
 
@@ -66,6 +67,8 @@ pub struct LiveOutcome {
     /// Per subtask, over all attempts.
     pub emitted: Vec<u64>,
     pub processed: Vec<u64>,
+    /// Per subtask, over all attempts: records that a window dropped because it had fired.
+    pub late: Vec<u64>,
     /// Source offsets in each completed checkpoint.
     pub offsets: Vec<(CheckpointId, Vec<(SubtaskId, u64)>)>,
     /// By script entry.
@@ -125,6 +128,7 @@ pub fn run(
         collected: meters.iter().map(Meter::take_collected).collect(),
         emitted: counts(|meter| meter.emitted.load(Ordering::Relaxed)),
         processed: counts(|meter| meter.processed.load(Ordering::Relaxed)),
+        late: counts(|meter| meter.late.load(Ordering::Relaxed)),
         offsets: manager.offsets,
         fired: manager.fired,
     })

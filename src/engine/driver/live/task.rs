@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Select, Sender, TryRecvError};
 
+use super::pace::Pace;
 use super::wire::{Buffer, Control, Meter, Report, Wire};
 use crate::engine::operator::{Contents, Operator};
 use crate::engine::storage::CheckpointStorage;
@@ -35,8 +36,8 @@ pub struct LiveTask<'a> {
     pub storage: Arc<dyn CheckpointStorage>,
     /// Names this subtask's files.
     pub owner: String,
-    /// Records per second; none: as fast as possible.
-    pub rate_per_s: Option<f64>,
+    /// A source's.
+    pub pace: Pace,
     pub finish_at_once: bool,
 }
 
@@ -53,27 +54,26 @@ enum Next {
 impl LiveTask<'_> {
     /// Run until released (then with the state), killed, or cut off.
     pub fn live<'scope>(mut self, scope: &'scope Scope<'scope, '_>) -> FinalState {
-        let started = Instant::now();
+        let mut result = Ok(());
         if self.finish_at_once {
-            self.subtask.finish_restored(&mut self.wire);
+            result = self.subtask.finish_restored(&mut self.wire);
         }
-        let mut emitted_here = 0_u64;
         loop {
-            self.start_writers(scope);
-            if self.wire.is_cut {
-                return self.wait_for_the_end();
-            }
-            let result = match self.next(started, emitted_here) {
-                Next::Control(Control::Die) | Next::Cut => return None,
-                Next::Control(Control::Release) => return self.state(),
-                Next::Control(control) => self.obey(control),
-                Next::Buffer(input, buffer) => self.take(input, buffer),
-                Next::Nothing => self.emit(started, &mut emitted_here),
-            };
             if let Err(failure) = result {
                 self.wire.report(Report::Failed(failure.to_string()));
                 return self.wait_for_the_end();
             }
+            self.start_writers(scope);
+            if self.wire.is_cut {
+                return self.wait_for_the_end();
+            }
+            result = match self.next() {
+                Next::Control(Control::Die) | Next::Cut => return None,
+                Next::Control(Control::Release) => return self.state(),
+                Next::Control(control) => self.obey(control),
+                Next::Buffer(input, buffer) => self.take(input, buffer),
+                Next::Nothing => self.emit(),
+            };
         }
     }
 
@@ -102,14 +102,14 @@ impl LiveTask<'_> {
     }
 
     /// What is next: a message of the coordinator before everything else, then any input that is not blocked.
-    fn next(&mut self, started: Instant, emitted: u64) -> Next {
+    fn next(&mut self) -> Next {
         match self.control.try_recv() {
             Ok(control) => return Next::Control(control),
             Err(TryRecvError::Disconnected) => return Next::Cut,
             Err(TryRecvError::Empty) => {}
         }
         if self.is_emitting() {
-            return self.wait_for_turn(started, emitted);
+            return self.wait_for_turn();
         }
         let mut select = Select::new();
         let control = select.recv(&self.control);
@@ -133,13 +133,13 @@ impl LiveTask<'_> {
             Next::Buffer(input, buffer)
         } else {
             self.inlets[input].is_dead = true;
-            self.next(started, emitted)
+            self.next()
         }
     }
 
     /// A source's pace.
-    fn wait_for_turn(&mut self, started: Instant, emitted: u64) -> Next {
-        if self.due(started, emitted) > 0 {
+    fn wait_for_turn(&mut self) -> Next {
+        if self.due() > 0 {
             return Next::Nothing;
         }
         match self.control.recv_timeout(SOURCE_PATIENCE) {
@@ -150,36 +150,28 @@ impl LiveTask<'_> {
     }
 
     /// How many records a source may emit now.
-    fn due(&self, started: Instant, emitted: u64) -> usize {
-        let Some(rate_per_s) = self.rate_per_s else {
-            return self.wire.buffer_records;
-        };
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a float-to-integer cast saturates; both factors are positive"
-        )]
-        let should = (started.elapsed().as_secs_f64() * rate_per_s) as u64;
-        let due = should
-            .saturating_sub(emitted)
-            .min(self.wire.buffer_records as u64);
-        usize::try_from(due).unwrap_or(self.wire.buffer_records)
+    fn due(&self) -> usize {
+        self.pace.due(self.wire.buffer_records, Instant::now())
     }
 
-    fn emit(&mut self, started: Instant, emitted_here: &mut u64) -> Result<(), TaskFailure> {
-        let due = self.due(started, *emitted_here);
+    fn emit(&mut self) -> Result<(), TaskFailure> {
+        let due = self.due();
         let Operator::Source(source) = self.subtask.operator() else {
             return Ok(());
         };
         let before = source.offset();
         let may_emit = if source.is_exhausted() { 1 } else { due };
         if may_emit == 0 {
+            if self.pace.becomes_idle(Instant::now()) {
+                self.subtask.on_idle_timeout(&mut self.wire)?;
+                self.wire.flush();
+            }
             return Ok(());
         }
         self.subtask.poll_source(may_emit, &mut self.wire)?;
         if let Operator::Source(source) = self.subtask.operator() {
             let emitted = source.offset() - before;
-            *emitted_here += emitted;
+            self.pace.on_emitted(emitted, Instant::now());
             self.wire
                 .meter
                 .emitted

@@ -51,6 +51,8 @@ pub enum Report {
 pub struct Meter {
     pub emitted: AtomicU64,
     pub processed: AtomicU64,
+    /// Records that a window dropped.
+    pub late: AtomicU64,
     collected: Mutex<Collected>,
 }
 
@@ -174,6 +176,10 @@ impl Effects for Wire<'_> {
 
     fn tell(&mut self, message: TaskMessage) {
         self.report(Report::Message(message));
+    }
+
+    fn on_late_dropped(&mut self, _record: &Record) {
+        Meter::add(&self.meter.late, 1);
     }
 
     fn on_collected(&mut self, record: Record) {

@@ -11,6 +11,8 @@ pub enum Action {
     Script(usize),
     /// A source emits its next record.
     Emit(SubtaskId),
+    /// A source has had no record for too long.
+    GoIdle(SubtaskId),
     /// The receiver takes the first element of the channel.
     Deliver(ChannelId),
     /// The coordinator's oldest message reaches the subtask.
@@ -85,20 +87,6 @@ impl Stepper {
         let deployment = self.deployment.as_ref();
         actions.extend(deployment.map(|deployment| (deployment.ready_us, Action::Deploy)));
         actions
-    }
-
-    fn add_sources(&self, credits: &[bool], actions: &mut Vec<(u64, Action)>) {
-        for (plan, task) in self.plan.subtasks.iter().zip(&self.tasks) {
-            let Some(subtask) = &task.subtask else {
-                continue;
-            };
-            if subtask.is_source() && subtask.is_running() && credits[plan.id.index()] {
-                actions.push((
-                    task.next_emit_us.max(task.busy_until_us),
-                    Action::Emit(plan.id),
-                ));
-            }
-        }
     }
 
     fn add_deliveries(&self, credits: &[bool], actions: &mut Vec<(u64, Action)>) {

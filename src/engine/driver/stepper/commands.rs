@@ -192,7 +192,7 @@ impl Stepper {
         let task = &mut self.tasks[index];
         task.subtask = Some(Subtask::new(plan, prepared.operator, from));
         task.busy_until_us = self.net.now_us;
-        task.next_emit_us = self.net.now_us;
+        self.await_record(plan.id);
         self.net.record(EventKind::Restored {
             subtask: plan.id,
             from,
@@ -203,10 +203,7 @@ impl Stepper {
         self.set_subtask_status(plan.id, SubtaskStatus::Running);
         self.coordinator.on_running(plan.id);
         if prepared.finished {
-            self.turn(plan.id, |subtask, turn| {
-                subtask.finish_restored(turn);
-                Ok(())
-            });
+            self.turn(plan.id, |subtask, turn| subtask.finish_restored(turn));
         }
     }
 

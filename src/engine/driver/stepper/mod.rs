@@ -10,6 +10,7 @@ mod net;
 mod orders;
 mod project;
 mod rng;
+mod sources;
 
 use std::sync::Arc;
 
@@ -18,9 +19,7 @@ use crate::engine::event::{EventKind, JobStatus, Outcome, SubtaskStatus, TraceEv
 use crate::engine::operator::Contents;
 use crate::engine::plan::ExecutionGraph;
 use crate::engine::subtask::{Subtask, TaskFailure};
-use crate::model::{
-    ChannelId, CheckpointId, JobGraph, OperatorSpec, StreamElement, SubtaskId, When,
-};
+use crate::model::{ChannelId, CheckpointId, JobGraph, StreamElement, SubtaskId, When};
 
 pub use action::Action;
 pub use project::Projection;
@@ -36,6 +35,10 @@ struct Task {
     status: SubtaskStatus,
     busy_until_us: u64,
     next_emit_us: u64,
+    /// A source: when it is idle, if no record comes before. None: never, or it is.
+    idle_at_us: Option<u64>,
+    /// A source: it has nothing to read before this time, whatever happens to the job meanwhile.
+    silent_until_us: u64,
     /// Since the run's beginning; scripts count by these.
     emitted: u64,
     processed: u64,
@@ -91,6 +94,8 @@ impl Stepper {
             status: SubtaskStatus::Initializing,
             busy_until_us: 0,
             next_emit_us: 0,
+            idle_at_us: None,
+            silent_until_us: 0,
             emitted: 0,
             processed: 0,
         };
@@ -203,6 +208,7 @@ impl Stepper {
         match action {
             Action::Script(entry) => self.run_script_entry(entry),
             Action::Emit(subtask) => self.emit(subtask),
+            Action::GoIdle(subtask) => self.go_idle(subtask),
             Action::Deliver(channel) => self.deliver(channel),
             Action::ToTask(subtask) => self.deliver_to_task(subtask),
             Action::ToCoordinator(subtask) => self.deliver_to_coordinator(subtask),
@@ -254,35 +260,6 @@ impl Stepper {
                 subtask: id,
                 status,
             });
-        }
-    }
-
-    fn emit(&mut self, id: SubtaskId) {
-        let before = self.source_offset(id);
-        self.turn(id, |subtask, turn| subtask.poll_source(1, turn));
-        let emitted = self.source_offset(id).saturating_sub(before);
-        let interval_us = self.emit_interval_us(id);
-        let task = &mut self.tasks[id.index()];
-        task.emitted += emitted;
-        task.next_emit_us = self.net.now_us.saturating_add(interval_us);
-    }
-
-    fn source_offset(&self, id: SubtaskId) -> u64 {
-        let subtask = self.tasks[id.index()].subtask.as_ref();
-        let offset = subtask.and_then(|subtask| subtask.operator().source_offset());
-        offset.unwrap_or(0)
-    }
-
-    /// The time between two records of a source subtask.
-    fn emit_interval_us(&self, id: SubtaskId) -> u64 {
-        match &self.plan.subtask(id).operator {
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a float-to-integer cast saturates, and a valid rate is positive"
-            )]
-            OperatorSpec::Source(spec) => (1e6 / spec.rate_per_s).round().max(1.0) as u64,
-            _ => 0,
         }
     }
 

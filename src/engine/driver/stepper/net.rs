@@ -7,8 +7,8 @@ use crate::engine::operator::Operator;
 use crate::engine::storage::CheckpointMetadata;
 use crate::engine::subtask::{Effects, SnapshotTask, TaskMessage};
 use crate::model::{
-    ChannelId, CheckpointBarrier, CheckpointId, CostModel, Decimal, Key, Origin, Record,
-    StreamElement, StreamEvent, SubtaskId,
+    ChannelId, CheckpointBarrier, CheckpointId, CostModel, Decimal, EventTime, Key, Origin, Record,
+    StreamElement, StreamEvent, SubtaskId, TimeWindow,
 };
 
 /// One FIFO channel. Records are bounded by the capacity; events need no credit, as in Flink.
@@ -203,6 +203,46 @@ impl Effects for Turn<'_> {
             key: key.clone(),
             value,
             origin,
+        });
+    }
+
+    fn on_window_changed(&mut self, key: &Key, window: TimeWindow, value: Decimal, origin: Origin) {
+        self.net.record(EventKind::WindowChanged {
+            subtask: self.subtask,
+            key: key.clone(),
+            window,
+            value,
+            origin,
+        });
+    }
+
+    fn on_window_fired(&mut self, key: &Key, window: TimeWindow, value: Decimal) {
+        self.net.record(EventKind::WindowFired {
+            subtask: self.subtask,
+            key: key.clone(),
+            window,
+            value,
+        });
+    }
+
+    fn on_late_dropped(&mut self, record: &Record) {
+        self.net.record(EventKind::LateDropped {
+            subtask: self.subtask,
+            record: record.clone(),
+        });
+    }
+
+    fn on_watermark(&mut self, watermark: EventTime) {
+        self.net.record(EventKind::WatermarkAdvanced {
+            subtask: self.subtask,
+            watermark,
+        });
+    }
+
+    fn on_idleness(&mut self, is_idle: bool) {
+        self.net.record(EventKind::Idleness {
+            subtask: self.subtask,
+            is_idle,
         });
     }
 

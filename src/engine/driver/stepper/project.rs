@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::Stepper;
+use super::{Stepper, Task};
 use crate::engine::event::{JobStatus, SubtaskStatus};
 use crate::engine::operator::Operator;
-use crate::model::{CheckpointId, Decimal, Key, StreamElement};
+use crate::model::{CheckpointId, Decimal, EventTime, Key, StreamElement, TimeWindow};
 
 /// What the engine itself holds.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +16,10 @@ pub struct Projection {
     pub offsets: Vec<Option<u64>>,
     /// Per subtask that runs: keyed state.
     pub rows: Vec<Option<BTreeMap<Key, Decimal>>>,
+    /// Per subtask that runs: windows that have not fired.
+    pub windows: Vec<Option<BTreeMap<(TimeWindow, Key), Decimal>>>,
+    /// Per subtask that runs: its watermark, and whether it is idle.
+    pub event_time: Vec<Option<(EventTime, bool)>>,
     pub channels: Vec<Vec<(StreamElement, u64)>>,
     pub blocked: Vec<Option<CheckpointId>>,
     pub pending: Vec<CheckpointId>,
@@ -34,6 +38,18 @@ impl Stepper {
             let contents = operator?.contents().ok()?;
             Some(contents.rows.into_iter().collect())
         };
+        let windows = |operator: Option<&Operator>| {
+            let windows = operator?.contents().ok()?.windows.into_iter();
+            Some(
+                windows
+                    .map(|(window, key, value)| ((window, key), value))
+                    .collect(),
+            )
+        };
+        let event_time = |task: &Task| {
+            let subtask = task.subtask.as_ref()?;
+            Some((subtask.watermark(), subtask.is_idle()))
+        };
         let channels = &self.net.channels;
         Projection {
             job: self.status.clone(),
@@ -42,7 +58,9 @@ impl Stepper {
                 .clone()
                 .map(|operator| operator?.source_offset())
                 .collect(),
-            rows: operators.map(rows).collect(),
+            rows: operators.clone().map(rows).collect(),
+            windows: operators.map(windows).collect(),
+            event_time: self.tasks.iter().map(event_time).collect(),
             channels: channels
                 .iter()
                 .map(|c| c.queue.iter().cloned().collect())
