@@ -10,6 +10,10 @@
 mod csv;
 #[path = "files/golden.rs"]
 mod golden;
+#[path = "files/golden_2.rs"]
+mod golden_2;
+#[path = "files/jobs.rs"]
+mod jobs;
 #[path = "files/refusals.rs"]
 mod refusals;
 #[path = "files/round_trip.rs"]

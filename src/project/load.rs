@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::error::{FileProblem, ProjectError, TextPosition, excerpt, syntax_reason};
 use super::locate::{Cursor, locate};
 use super::outline::Outline;
-use super::{FORMAT_VERSION, csv_source, ron_options, v1};
+use super::{FORMAT_VERSION, csv_source, ron_options, v1, v2};
 use crate::model::{JobGraph, OperatorSpec, Problem, Severity, Site, SourceKind, Vertex, validate};
 
 /// Larger files are not even read: a job of every bound's size has a tenth of it.
@@ -97,13 +97,7 @@ pub fn check(path: &Path) -> Result<JobGraph, ProjectError> {
 /// The text is no job of a known format, or one that cannot be run and does not say that it is a draft.
 pub fn parse(text: &str, file: &str) -> Result<LoadedJob, ProjectError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    check_version(text, file)?;
-    let parsed: v1::Job = ron_options()
-        .from_str(text)
-        .map_err(|error| syntax_error(&error, text, file))?;
-    let is_draft = parsed.draft;
-    let job = parsed.into_model(default_name(file));
-
+    let (job, is_draft) = read_version(version_of(text, file)?, text, file)?;
     let problems = validate(&job);
     let is_absurd = problems
         .iter()
@@ -123,6 +117,21 @@ pub fn parse(text: &str, file: &str) -> Result<LoadedJob, ProjectError> {
         problems,
         file,
     })
+}
+
+/// The job that `text`, of this version of the format, holds; and whether it says that it is a draft.
+fn read_version(version: u32, text: &str, file: &str) -> Result<(JobGraph, bool), ProjectError> {
+    let name = default_name(file);
+    let parsed = match version {
+        1 => ron_options()
+            .from_str(text)
+            .map(|job: v1::Job| (job.draft, job.into_model(name))),
+        _ => ron_options()
+            .from_str(text)
+            .map(|job: v2::Job| (job.draft, job.into_model(name))),
+    };
+    let (is_draft, job) = parsed.map_err(|error| syntax_error(&error, text, file))?;
+    Ok((job, is_draft))
 }
 
 fn read(path: &Path, file: &str) -> Result<Vec<u8>, ProjectError> {
@@ -168,7 +177,7 @@ fn decode(bytes: Vec<u8>, file: &str) -> Result<String, ProjectError> {
 }
 
 /// The version is looked up before anything else is understood: what a newer format holds, nobody knows here.
-fn check_version(text: &str, file: &str) -> Result<(), ProjectError> {
+fn version_of(text: &str, file: &str) -> Result<u32, ProjectError> {
     let file = || file.to_owned();
     let outline = Outline::of(text);
     if outline.is_blank() {
@@ -185,7 +194,7 @@ fn check_version(text: &str, file: &str) -> Result<(), ProjectError> {
     let found = excerpt(word);
     let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     match word.trim_start_matches('0').parse() {
-        Ok(1..=FORMAT_VERSION) => Ok(()),
+        Ok(version @ 1..=FORMAT_VERSION) => Ok(version),
         _ if is_number && !word.trim_start_matches('0').is_empty() => {
             Err(ProjectError::NewerVersion {
                 file: file(),

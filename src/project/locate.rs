@@ -23,7 +23,7 @@ pub fn locate(text: &str, job: &JobGraph, problems: Vec<Problem>) -> Vec<FilePro
         .collect()
 }
 
-/// The way to the problem's place in a file of format 1.
+/// The way to the problem's place in a file: all formats have their parts in the same places.
 fn path_to(job: &JobGraph, problem: &Problem) -> Vec<Step<'static>> {
     match &problem.site {
         Site::Job => job_path(problem.field),
@@ -67,10 +67,18 @@ fn vertex_path(field: Option<&'static str>) -> Vec<Step<'static>> {
     match field {
         None => Vec::new(),
         Some("position") => vec![Step::Field("at")],
-        Some(common @ ("uid" | "name" | "parallelism" | "max_parallelism")) => {
+        Some(common @ ("uid" | "generated_uid" | "name" | "parallelism" | "max_parallelism")) => {
             vec![Step::Field(common)]
         }
-        Some(of_kind) => vec![Step::Field("kind"), Step::Field(of_kind)],
+        Some("kind") => vec![Step::Field("kind")],
+        Some(own) => {
+            let is_cost = own.starts_with("costs");
+            let kind = (!is_cost).then_some("kind");
+            kind.into_iter()
+                .chain(own.split('.'))
+                .map(Step::Field)
+                .collect()
+        }
     }
 }
 

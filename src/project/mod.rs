@@ -6,7 +6,7 @@
 //! * The one exception says so itself: a *draft* (`draft: true`) is a job that a person has not finished. It opens, its
 //!   problems are marked, and it does not run. Saving writes that header by itself.
 //! * A format version, once released, is frozen: [`v1`] never changes, and never borrows a type or a default from the
-//!   model. A later version gets a module of its own.
+//!   model. It is only read; what is written is [`v2`]. A later version gets a module of its own.
 //! * A save replaces the file in one step, or leaves the old one as it was.
 
 pub mod csv_source;
@@ -16,6 +16,7 @@ mod locate;
 mod outline;
 mod save;
 pub mod v1;
+pub mod v2;
 
 pub use csv_source::{CsvError, CsvRow};
 pub use error::{FileProblem, ProjectError, TextPosition};
@@ -23,7 +24,7 @@ pub use load::{LoadedJob, MAX_FILE_BYTES, base_dir, check, load, parse};
 pub use save::{save, to_text};
 
 /// The newest format that this program reads, and the one it writes.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// How job files use RON: an optional value is written bare, without `Some(…)`.
 fn ron_options() -> ron::Options {

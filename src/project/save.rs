@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 
 use super::error::ProjectError;
 use super::load::{MAX_FILE_BYTES, base_dir};
-use super::{ron_options, v1};
+use super::{ron_options, v2};
 use crate::model::{JobGraph, Severity, validate};
 
 /// Down to this depth every value has a line of its own: an operator is one line.
@@ -20,7 +20,7 @@ const LINES_TO_DEPTH: usize = 2;
 /// [`super::parse`] gives the same job back, to the last digit, unless the job is [`Severity::Absurd`].
 #[must_use]
 pub fn to_text(job: &JobGraph) -> String {
-    let file = v1::Job::from_model(job, !validate(job).is_empty());
+    let file = v2::Job::from_model(job, !validate(job).is_empty());
     let layout = PrettyConfig::new()
         .depth_limit(LINES_TO_DEPTH)
         .new_line("\n");

@@ -1,4 +1,4 @@
-//! Format 1, frozen: what a job file of `version: 1` may hold.
+//! Format 1, frozen: what a job file of `version: 1` may hold. It is read, and no longer written.
 //!
 //! These types are the file. They look like the model today, and stay as they are when the model moves on; `model` and
 //! `settings` translate. Whatever is left out has the value that it had when format 1 was released.
@@ -6,57 +6,51 @@
 mod model;
 mod settings;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 /// The whole file.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
     pub version: u32,
     /// An unfinished job: opens with its problems, and does not run.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default)]
     pub draft: bool,
     /// Left out: the file's name without its ending.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default)]
     pub note: String,
     pub operators: Vec<Operator>,
     #[serde(default)]
     pub edges: Vec<Edge>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub settings: Option<Settings>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub script: Vec<ScriptEntry>,
 }
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Operator {
     pub uid: String,
     /// Left out: as the uid.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     pub kind: Kind,
     /// Left out: 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub parallelism: Option<u32>,
     /// Left out: Flink's default for the parallelism.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_parallelism: Option<u32>,
     /// The top-left corner on the canvas, in points.
     pub at: (f32, f32),
 }
 
 /// What an operator is.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Kind {
     /// The numbers 1, 2, 3 …
     SequenceSource {
         rate_per_s: f64,
         /// Records in all. Left out: no end.
-        #[serde(skip_serializing_if = "Option::is_none")]
         end: Option<u64>,
     },
     /// The rows of a CSV file with a header line.
@@ -67,20 +61,18 @@ pub enum Kind {
         value_column: String,
         rate_per_s: f64,
         /// Records in all. Left out: all rows.
-        #[serde(skip_serializing_if = "Option::is_none")]
         end: Option<u64>,
     },
     /// A running sum per key.
     KeyedSum {
         /// Left out: not chosen yet (only in a draft).
-        #[serde(skip_serializing_if = "Option::is_none")]
         key: Option<KeyExpr>,
     },
     /// Collects what reaches it.
     Sink,
 }
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 pub enum KeyExpr {
     /// The record's key column.
     Column,
@@ -89,10 +81,10 @@ pub enum KeyExpr {
 }
 
 /// From uid, to uid, and how records find their subtask.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 pub struct Edge(pub String, pub String, pub Partitioning);
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 pub enum Partitioning {
     Hash,
     Forward,
@@ -101,56 +93,44 @@ pub enum Partitioning {
 }
 
 /// How the job runs. Everything may be left out.
-#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub backend: Option<Backend>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub storage: Option<Storage>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpointing: Option<Checkpointing>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub restart: Option<Restart>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub costs: Option<Costs>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub channel_capacity: Option<u32>,
 }
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 pub enum Backend {
     Heap,
     RocksDb,
 }
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Storage {
     JobManager,
     FileSystem {
         /// Left out: 20 KiB.
-        #[serde(skip_serializing_if = "Option::is_none")]
         inline_threshold_bytes: Option<u32>,
     },
 }
 
-#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Checkpointing {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub retained: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_concurrent: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tolerable_failed: Option<u32>,
 }
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Restart {
     Manual,
@@ -158,30 +138,23 @@ pub enum Restart {
 }
 
 /// The cost model of virtual time, in microseconds.
-#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Costs {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub transfer_us: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub process_us: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rpc_us: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot_sync_us: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot_async_us: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot_async_us_per_kib: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub restore_us: Option<u64>,
 }
 
 /// When, and what then.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 pub struct ScriptEntry(pub When, pub Command);
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 pub enum When {
     /// Milliseconds of virtual time.
     AtMs(u64),
@@ -191,7 +164,7 @@ pub enum When {
     Processed(String, u32, u64),
 }
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 pub enum Command {
     Checkpoint,
     /// `Crash("sum", 0)`: subtask 0 of this operator fails.
@@ -201,17 +174,4 @@ pub enum Command {
     /// From this checkpoint.
     RestoreFrom(u64),
     Stop,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde asks for this signature"
-)]
-fn is_false(value: &bool) -> bool {
-    !value
-}
-
-/// `value`, unless the file may be silent about it.
-fn unless_default<T: PartialEq>(value: T, default: &T) -> Option<T> {
-    (value != *default).then_some(value)
 }

@@ -2,30 +2,12 @@
 
 use std::path::PathBuf;
 
-use super::{
-    Command, Edge, Job, KeyExpr, Kind, Operator, Partitioning, ScriptEntry, Settings, When,
-    unless_default,
-};
+use super::{Command, Edge, Job, KeyExpr, Kind, Operator, Partitioning, ScriptEntry, When};
 use crate::model::{self, CheckpointId, JobGraph, OperatorSpec, SourceKind, Uid};
 
 const DEFAULT_PARALLELISM: u32 = 1;
 
 impl Job {
-    /// The file that holds `job`.
-    #[must_use]
-    pub fn from_model(job: &JobGraph, draft: bool) -> Self {
-        Self {
-            version: 1,
-            draft,
-            name: Some(job.name.clone()),
-            note: job.note.clone(),
-            operators: job.vertices.iter().map(Operator::from_model).collect(),
-            edges: job.edges.iter().map(Edge::from_model).collect(),
-            settings: unless_default(Settings::from_model(&job.config), &Settings::default()),
-            script: job.script.iter().map(ScriptEntry::from_model).collect(),
-        }
-    }
-
     /// The job that this file holds; `default_name` if it does not say its name.
     #[must_use]
     pub fn into_model(self, default_name: &str) -> JobGraph {
@@ -49,17 +31,6 @@ impl Job {
 }
 
 impl Operator {
-    fn from_model(vertex: &model::Vertex) -> Self {
-        Self {
-            uid: vertex.uid.to_string(),
-            name: unless_default(vertex.name.clone(), &vertex.uid.to_string()),
-            kind: Kind::from_model(&vertex.operator),
-            parallelism: unless_default(vertex.parallelism, &DEFAULT_PARALLELISM),
-            max_parallelism: vertex.max_parallelism,
-            at: (vertex.position.x, vertex.position.y),
-        }
-    }
-
     fn into_model(self) -> model::Vertex {
         model::Vertex {
             uid: Uid::new(&self.uid),
@@ -78,30 +49,6 @@ impl Operator {
 }
 
 impl Kind {
-    fn from_model(operator: &OperatorSpec) -> Self {
-        match operator {
-            OperatorSpec::Source(spec) => Self::from_source(spec),
-            OperatorSpec::KeyedSum(spec) => Self::KeyedSum {
-                key: spec.key.as_ref().map(KeyExpr::from_model),
-            },
-            _ => Self::Sink,
-        }
-    }
-
-    fn from_source(spec: &model::SourceSpec) -> Self {
-        let (rate_per_s, end) = (spec.rate_per_s, spec.end);
-        match &spec.kind {
-            SourceKind::Sequence => Self::SequenceSource { rate_per_s, end },
-            SourceKind::Csv(csv) => Self::CsvSource {
-                path: csv.path.to_string_lossy().into_owned(),
-                key_column: csv.key_column.clone(),
-                value_column: csv.value_column.clone(),
-                rate_per_s,
-                end,
-            },
-        }
-    }
-
     fn into_model(self) -> OperatorSpec {
         let source = |kind, rate_per_s, end| {
             OperatorSpec::Source(model::SourceSpec {
@@ -140,15 +87,6 @@ impl Kind {
 }
 
 impl KeyExpr {
-    fn from_model(key: &model::KeyExpr) -> Self {
-        match key {
-            model::KeyExpr::Column => Self::Column,
-            model::KeyExpr::Modulo { modulus, labels } => {
-                Self::Modulo(*modulus, labels.iter().map(ToString::to_string).collect())
-            }
-        }
-    }
-
     fn into_model(self) -> model::KeyExpr {
         match self {
             Self::Column => model::KeyExpr::Column,
@@ -161,16 +99,6 @@ impl KeyExpr {
 }
 
 impl Edge {
-    fn from_model(edge: &model::Edge) -> Self {
-        let partitioning = match edge.partitioning {
-            model::Partitioning::Hash => Partitioning::Hash,
-            model::Partitioning::Forward => Partitioning::Forward,
-            model::Partitioning::Rebalance => Partitioning::Rebalance,
-            model::Partitioning::Broadcast => Partitioning::Broadcast,
-        };
-        Self(edge.from.to_string(), edge.to.to_string(), partitioning)
-    }
-
     fn into_model(self) -> model::Edge {
         model::Edge {
             from: Uid::new(&self.0),
@@ -186,13 +114,6 @@ impl Edge {
 }
 
 impl ScriptEntry {
-    fn from_model(entry: &model::ScriptEntry) -> Self {
-        Self(
-            When::from_model(&entry.when),
-            Command::from_model(&entry.command),
-        )
-    }
-
     fn into_model(self) -> model::ScriptEntry {
         model::ScriptEntry {
             when: self.0.into_model(),
@@ -202,18 +123,6 @@ impl ScriptEntry {
 }
 
 impl When {
-    fn from_model(when: &model::When) -> Self {
-        match when {
-            model::When::AtMs(ms) => Self::AtMs(*ms),
-            model::When::Emitted { uid, records } => Self::Emitted(uid.to_string(), *records),
-            model::When::Processed {
-                uid,
-                subtask,
-                records,
-            } => Self::Processed(uid.to_string(), *subtask, *records),
-        }
-    }
-
     fn into_model(self) -> model::When {
         match self {
             Self::AtMs(ms) => model::When::AtMs(ms),
@@ -231,18 +140,6 @@ impl When {
 }
 
 impl Command {
-    fn from_model(command: &model::Command) -> Self {
-        match command {
-            model::Command::Checkpoint => Self::Checkpoint,
-            model::Command::Crash { uid, subtask } => Self::Crash(uid.to_string(), *subtask),
-            model::Command::Restore { checkpoint: None } => Self::Restore,
-            model::Command::Restore {
-                checkpoint: Some(CheckpointId(id)),
-            } => Self::RestoreFrom(*id),
-            _ => Self::Stop,
-        }
-    }
-
     fn into_model(self) -> model::Command {
         match self {
             Self::Checkpoint => model::Command::Checkpoint,

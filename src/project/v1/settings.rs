@@ -1,6 +1,6 @@
 //! Format 1 ⇄ model: the settings, and what they are where a file is silent.
 
-use super::{Backend, Checkpointing, Costs, Restart, Settings, Storage, unless_default};
+use super::{Backend, Checkpointing, Costs, Restart, Settings, Storage};
 use crate::model::{self, JobConfig};
 
 /// What a file of format 1 means where it is silent. Not the model's own defaults: those may change.
@@ -40,22 +40,6 @@ const DEFAULTS: JobConfig = JobConfig {
 const DEFAULT_INLINE_THRESHOLD_BYTES: u32 = 20 * 1024;
 
 impl Settings {
-    pub(super) fn from_model(config: &JobConfig) -> Self {
-        let defaults = DEFAULTS;
-        Self {
-            seed: unless_default(config.seed, &defaults.seed),
-            backend: unless_default(config.backend, &defaults.backend).map(Backend::from_model),
-            storage: unless_default(config.storage, &defaults.storage).map(Storage::from_model),
-            checkpointing: unless_default(
-                Checkpointing::from_model(config.checkpointing),
-                &Checkpointing::default(),
-            ),
-            restart: unless_default(config.restart, &defaults.restart).map(Restart::from_model),
-            costs: unless_default(Costs::from_model(config.costs), &Costs::default()),
-            channel_capacity: unless_default(config.channel_capacity, &defaults.channel_capacity),
-        }
-    }
-
     pub(super) fn into_model(self) -> JobConfig {
         let defaults = DEFAULTS;
         JobConfig {
@@ -72,13 +56,6 @@ impl Settings {
 }
 
 impl Backend {
-    fn from_model(backend: model::BackendKind) -> Self {
-        match backend {
-            model::BackendKind::Heap => Self::Heap,
-            model::BackendKind::RocksDb => Self::RocksDb,
-        }
-    }
-
     fn into_model(self) -> model::BackendKind {
         match self {
             Self::Heap => model::BackendKind::Heap,
@@ -88,20 +65,6 @@ impl Backend {
 }
 
 impl Storage {
-    fn from_model(storage: model::StorageKind) -> Self {
-        match storage {
-            model::StorageKind::JobManager => Self::JobManager,
-            model::StorageKind::FileSystem {
-                inline_threshold_bytes,
-            } => Self::FileSystem {
-                inline_threshold_bytes: unless_default(
-                    inline_threshold_bytes,
-                    &DEFAULT_INLINE_THRESHOLD_BYTES,
-                ),
-            },
-        }
-    }
-
     fn into_model(self) -> model::StorageKind {
         match self {
             Self::JobManager => model::StorageKind::JobManager,
@@ -116,16 +79,6 @@ impl Storage {
 }
 
 impl Checkpointing {
-    fn from_model(config: model::CheckpointConfig) -> Self {
-        let defaults = DEFAULTS.checkpointing;
-        Self {
-            retained: unless_default(config.retained, &defaults.retained),
-            max_concurrent: unless_default(config.max_concurrent, &defaults.max_concurrent),
-            timeout_ms: unless_default(config.timeout_ms, &defaults.timeout_ms),
-            tolerable_failed: unless_default(config.tolerable_failed, &defaults.tolerable_failed),
-        }
-    }
-
     fn into_model(self) -> model::CheckpointConfig {
         let defaults = DEFAULTS.checkpointing;
         model::CheckpointConfig {
@@ -139,13 +92,6 @@ impl Checkpointing {
 }
 
 impl Restart {
-    fn from_model(restart: model::RestartStrategy) -> Self {
-        match restart {
-            model::RestartStrategy::FixedDelay { delay_ms, .. } => Self::FixedDelay { delay_ms },
-            _ => Self::Manual,
-        }
-    }
-
     fn into_model(self) -> model::RestartStrategy {
         match self {
             Self::Manual => model::RestartStrategy::Manual,
@@ -158,22 +104,6 @@ impl Restart {
 }
 
 impl Costs {
-    fn from_model(costs: model::CostModel) -> Self {
-        let defaults = DEFAULTS.costs;
-        Self {
-            transfer_us: unless_default(costs.transfer_us, &defaults.transfer_us),
-            process_us: unless_default(costs.process_us, &defaults.process_us),
-            rpc_us: unless_default(costs.rpc_us, &defaults.rpc_us),
-            snapshot_sync_us: unless_default(costs.snapshot_sync_us, &defaults.snapshot_sync_us),
-            snapshot_async_us: unless_default(costs.snapshot_async_us, &defaults.snapshot_async_us),
-            snapshot_async_us_per_kib: unless_default(
-                costs.snapshot_async_us_per_kib,
-                &defaults.snapshot_async_us_per_kib,
-            ),
-            restore_us: unless_default(costs.restore_us, &defaults.restore_us),
-        }
-    }
-
     fn into_model(self) -> model::CostModel {
         let defaults = DEFAULTS.costs;
         model::CostModel {
