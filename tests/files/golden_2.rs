@@ -112,6 +112,7 @@ fn sink(kind: SinkKind) -> OperatorSpec {
 fn sinks() -> [Vertex; 3] {
     let exact = SinkKind::TwoPhaseCommit {
         transaction_timeout_ms: 5000,
+        ignore_failures_after_timeout: true,
     };
     [
         Vertex {
@@ -340,6 +341,7 @@ fn silent_vertices() -> Vec<Vertex> {
     };
     let out = SinkKind::TwoPhaseCommit {
         transaction_timeout_ms: 3_600_000,
+        ignore_failures_after_timeout: false,
     };
     vec![
         vertex("numbers", OperatorSpec::Source(numbers), 0.0, 0.0),
@@ -354,9 +356,11 @@ fn a_draft_of_format_2_opens_with_its_problems_and_does_not_run() {
     let draft = project::parse(include_str!("v2-draft.ron"), "draft.ron").unwrap();
     assert!(draft.is_draft());
     let error = draft.into_runnable().unwrap_err().to_string();
-    assert!(
-        error.contains("draft.ron:7:24: “win” has no key"),
-        "{error}"
+    assert_eq!(
+        error,
+        "draft.ron:6:9: “numbers” leads nowhere: connect its output to a keyed sum or to a sink.\n\
+         draft.ron:7:9: “win” has no input: connect the output of a source or keyed sum to it.\n\
+         draft.ron:7:28: “win” has no key: choose the key column, or the value modulo a number."
     );
 }
 

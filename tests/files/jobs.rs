@@ -105,9 +105,13 @@ fn map() -> impl Strategy<Value = OperatorSpec> {
 }
 
 fn sink() -> impl Strategy<Value = OperatorSpec> {
-    let two_phase = MS.prop_map(|transaction_timeout_ms| SinkKind::TwoPhaseCommit {
-        transaction_timeout_ms,
-    });
+    let two_phase =
+        (MS, any::<bool>()).prop_map(
+            |(transaction_timeout_ms, ignore)| SinkKind::TwoPhaseCommit {
+                transaction_timeout_ms,
+                ignore_failures_after_timeout: ignore,
+            },
+        );
     let kind = prop_oneof![Just(SinkKind::Plain), Just(SinkKind::Upsert), two_phase];
     kind.prop_map(|kind| OperatorSpec::Sink(SinkSpec { kind }))
 }
@@ -273,7 +277,7 @@ pub fn config() -> impl Strategy<Value = JobConfig> {
             seed,
             backend: parts.1,
             storage: parts.2,
-            checkpoint_dir,
+            checkpoint_dir: checkpoint_dir.filter(|_| parts.2 != StorageKind::JobManager),
             savepoint_dir,
             checkpointing: parts.4,
             restart: parts.5,

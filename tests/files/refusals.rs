@@ -41,31 +41,31 @@ fn the_version_comes_first() {
         ),
         (
             "// a job\n(operators: [])",
-            "bad.ron:2:1: the format’s version is missing. A job file begins with `(version: 1,`: add it.",
+            "bad.ron:2:1: the format’s version is missing. A job file begins with `(version: 2,`: add it.",
         ),
         (
             "date,precipitation\n2012-01-01,0.0",
-            "bad.ron:1:1: the format’s version is missing. A job file begins with `(version: 1,`: add it.",
+            "bad.ron:1:1: the format’s version is missing. A job file begins with `(version: 2,`: add it.",
         ),
         (
             "(version: 7, pipelines: {\"a\": <new syntax>})",
-            "bad.ron:1:11: this file was written by a newer Lockgate (format 7; this one reads up to 1). Update Lockgate.",
+            "bad.ron:1:11: this file was written by a newer Lockgate (format 7; this one reads up to 2). Update Lockgate.",
         ),
         (
             "(\n  version: 123456789012345678901234567890,\n)",
-            "bad.ron:2:12: this file was written by a newer Lockgate (format 123456789012345678901234567890; this one reads up to 1). Update Lockgate.",
+            "bad.ron:2:12: this file was written by a newer Lockgate (format 123456789012345678901234567890; this one reads up to 2). Update Lockgate.",
         ),
         (
             "(version: 0)",
-            "bad.ron:1:11: `0` is no version of the format. Set it to 1.",
+            "bad.ron:1:11: `0` is no version of the format. Set it to 2.",
         ),
         (
             "(version: \"1\")",
-            "bad.ron:1:11: `\"1\"` is no version of the format. Set it to 1.",
+            "bad.ron:1:11: `\"1\"` is no version of the format. Set it to 2.",
         ),
         (
             "(version: -1)",
-            "bad.ron:1:11: `-1` is no version of the format. Set it to 1.",
+            "bad.ron:1:11: `-1` is no version of the format. Set it to 2.",
         ),
     ];
     for (text, expected) in cases {
@@ -149,6 +149,84 @@ fn what_cannot_be_understood_is_refused_where_it_stands() {
         let shown: String = text.chars().take(400).collect();
         let expected = format!("bad.ron:{expected}. Correct it there, then open the file again.");
         assert_eq!(refusal(&text), expected, "{shown}");
+    }
+}
+
+/// What only format 2 knows.
+#[test]
+fn what_cannot_be_understood_in_format_2_is_refused_where_it_stands() {
+    let checkpointing = |what: &str| job_with(&format!("settings: (checkpointing: ({what}))"));
+    let script = |what: &str| job_with(&format!("script: [(AtMs(1), {what})]"));
+    let kind = |what: &str| job_where("KeyedSum(key: Modulo(2, []))", what);
+    let cases = [
+        (
+            checkpointing("mode: Twice"),
+            "9:34: `Twice` is not possible here; choose one of `ExactlyOnce`, `AtLeastOnce`, `StopTheWorld`",
+        ),
+        (
+            checkpointing("tolerable_failed: Never"),
+            "9:51: a whole number or `Unlimited` is expected before here",
+        ),
+        (
+            checkpointing("tolerable_failed: -1"),
+            "9:47: a whole number or `Unlimited` is expected before here",
+        ),
+        (
+            checkpointing("every_ms: 5"),
+            "9:28: Checkpointing has no field `every_ms`; it may have `interval_ms`, `mode`, `timeout_ms`, `min_pause_ms`, `max_concurrent`, `tolerable_failed`, `retained`, `retention`, `unaligned`, `aligned_timeout_ms`, `after_tasks_finish`",
+        ),
+        (
+            script("Savepoint(format: Quick)"),
+            "9:38: `Quick` is not possible here; choose one of `Canonical`, `Native`",
+        ),
+        (
+            script("Inject(Rain, \"sum\", 0)"),
+            "9:27: `Rain` is not possible here; choose one of `SyncPart`, `AsyncPart`, `StorageError`, `StorageSlow`, `TornWrite`, `Metadata`, `Commit`, `LoseNotification`, `DelayNotification`",
+        ),
+        (
+            kind("Window(key: Column, aggregate: Sum)"),
+            "4:54: Window lacks the field `size_ms`",
+        ),
+        (kind("TwoPhaseCommitSink"), "4:38: expected opening `(`"),
+    ];
+    for (text, expected) in cases {
+        let text = text.replacen("version: 1,", "version: 2,", 1);
+        let expected = format!("bad.ron:{expected}. Correct it there, then open the file again.");
+        assert_eq!(refusal(&text), expected, "{text}");
+        assert!(
+            project::parse(&text.replacen("version: 2,", "version: 1,", 1), "old.ron").is_err(),
+            "format 1 does not know it"
+        );
+    }
+}
+
+/// A number out of bounds, or a setting that does not go with another, is shown where it stands.
+#[test]
+fn what_is_wrong_in_format_2_is_refused_where_it_stands() {
+    let cases = [
+        (
+            job_with("settings: (checkpointing: (interval_ms: 5))"),
+            "bad.ron:9:41: The checkpoint interval in milliseconds is 5: set it to 10 to 1,000,000,000.",
+        ),
+        (
+            job_with("settings: (restart: FailureRate(max_failures: 0))"),
+            "bad.ron:9:47: The number of failures per interval is 0: set it to 1 to 1,000,000.",
+        ),
+        (
+            job_where(
+                "at: (330, 0)",
+                "costs: (process_us: 9999999999), at: (330, 0)",
+            ),
+            "bad.ron:4:70: The processing cost of “sum” in microseconds is 9,999,999,999: set it to 0 to 1,000,000,000.",
+        ),
+        (
+            job_where("rate_per_s: 1", "rate_per_s: 1, event_time: (step_ms: 0)"),
+            "bad.ron:3:76: The event time from record to record in milliseconds of “numbers” is 0: set it to 1 to 1,000,000,000.",
+        ),
+    ];
+    for (text, expected) in cases {
+        let text = text.replacen("version: 1,", "version: 2,", 1);
+        assert_eq!(refusal(&text), expected, "{text}");
     }
 }
 

@@ -1,6 +1,5 @@
 //! What can be wrong with one edge.
 
-use super::operators::gives_key_column;
 use super::topology::Topology;
 use super::{Problem, Site, quoted};
 use crate::model::graph::{Edge, OperatorSpec, Partitioning, Vertex};
@@ -26,7 +25,7 @@ pub(super) fn check(topology: &Topology, index: usize, problems: &mut Vec<Proble
         let message = format!("{} is there twice: remove one.", title(from, to));
         problems.push(Problem::unfinished(Site::Edge(index), None, message));
     }
-    if let Some(message) = partitioning_problem(edge, from, to) {
+    if let Some(message) = partitioning_problem(topology, edge, from, to) {
         problems.push(Problem::unfinished(
             Site::Edge(index),
             "partitioning",
@@ -58,7 +57,12 @@ fn dangling_problem(
     })
 }
 
-fn partitioning_problem(edge: &Edge, from: &Vertex, to: &Vertex) -> Option<String> {
+fn partitioning_problem(
+    topology: &Topology,
+    edge: &Edge,
+    from: &Vertex,
+    to: &Vertex,
+) -> Option<String> {
     let title = title(from, to);
     match (&to.operator, edge.partitioning) {
         (OperatorSpec::Source(_), _)
@@ -71,7 +75,7 @@ fn partitioning_problem(edge: &Edge, from: &Vertex, to: &Vertex) -> Option<Strin
             "{title} is {}: make it hash, because keyed state needs every record at the subtask that owns its key.",
             other.name()
         )),
-        (OperatorSpec::Map(_) | OperatorSpec::Sink(_), Partitioning::Hash) => (!gives_key_column(from)).then(|| {
+        (OperatorSpec::Map(_) | OperatorSpec::Sink(_), Partitioning::Hash) => (!topology.carries_key(&edge.from)).then(|| {
             format!("{title} is hash, but the records have no key column: make it rebalance.")
         }),
         (OperatorSpec::Map(_) | OperatorSpec::Sink(_), Partitioning::Forward) => {

@@ -3,11 +3,13 @@
 //! Cheap enough to ask after every edit: a few passes over the graph, no recursion, and a job beyond
 //! [`MAX_OPERATORS`] or its like is refused before anything is done per part. Never panics, whatever the job holds.
 
+mod costs;
 mod edges;
 mod nodes;
 mod operators;
 mod script;
 mod settings;
+mod sources;
 mod topology;
 
 use super::graph::JobGraph;

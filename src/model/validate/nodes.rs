@@ -1,5 +1,6 @@
 //! What every operator has in common: names, parallelism, its place, and how it is connected.
 
+use super::costs;
 use super::topology::Topology;
 use super::{MAX_NAME_CHARS, MAX_PARALLELISM, Problem, Site, grouped, quoted};
 use crate::model::graph::Vertex;
@@ -22,6 +23,7 @@ pub(super) fn check(topology: &Topology, index: usize, problems: &mut Vec<Proble
     problems.extend(parallelism_problem(vertex));
     problems.extend(max_parallelism_problem(vertex));
     problems.extend(position_problem(vertex));
+    costs::check(vertex, problems);
     problems.extend(input_problem(topology, index));
     problems.extend(output_problem(topology, index));
     if topology.on_cycle[index] {

@@ -4,98 +4,101 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::nodes::site;
+use super::settings::MAX_TIME_MS;
+use super::sources;
 use super::topology::Topology;
 use super::{MAX_NAME_CHARS, Problem, grouped, quoted};
-use crate::model::graph::{CsvSpec, KeyExpr, OperatorSpec, SourceKind, SourceSpec, Vertex};
+use crate::model::graph::{KeyExpr, MapSpec, OperatorSpec, SinkKind, SinkSpec, Vertex, WindowSpec};
 
-const MIN_RATE_PER_S: f64 = 0.001;
-const MAX_RATE_PER_S: f64 = 1_000_000.0;
-/// The sum of 1, 2, 3 … up to here still fits into an exact decimal, with digits to spare for sums of sums.
-const MAX_END: u64 = 1_000_000_000_000;
 const MAX_MODULUS: u32 = 1_000_000;
+/// The sum of the largest numbers that a source emits is still exact when it is so many times as much.
+const MAX_FACTOR: i32 = 10_000;
 
 pub(super) fn check(topology: &Topology, index: usize, problems: &mut Vec<Problem>) {
     let vertex = &topology.job.vertices[index];
     match &vertex.operator {
-        OperatorSpec::Source(spec) => check_source(vertex, spec, problems),
-        OperatorSpec::KeyedSum(_) | OperatorSpec::Window(_) => match vertex.operator.key() {
-            None => problems.push(missing_key(vertex)),
-            Some(KeyExpr::Column) => problems.extend(key_column_problem(topology, index)),
-            Some(KeyExpr::Modulo { modulus, labels }) => {
-                check_modulo(vertex, *modulus, labels, problems);
-            }
-        },
-        OperatorSpec::Map(_) | OperatorSpec::Sink(_) => {}
-    }
-}
-
-/// Whether the records that `vertex` sends carry a key column.
-pub(super) fn gives_key_column(vertex: &Vertex) -> bool {
-    match &vertex.operator {
-        OperatorSpec::Source(spec) => matches!(spec.kind, SourceKind::Csv(_)),
-        OperatorSpec::KeyedSum(_) | OperatorSpec::Window(_) => true,
-        OperatorSpec::Map(_) | OperatorSpec::Sink(_) => false,
-    }
-}
-
-fn check_source(vertex: &Vertex, spec: &SourceSpec, problems: &mut Vec<Problem>) {
-    let name = quoted(&vertex.name);
-    // A rate that is no number is within no range.
-    if !(MIN_RATE_PER_S..=MAX_RATE_PER_S).contains(&spec.rate_per_s) {
-        let message = format!(
-            "The rate of {name} is {:?} records per second: set it to {MIN_RATE_PER_S} to 1,000,000.",
-            spec.rate_per_s
-        );
-        problems.push(Problem::absurd(site(vertex), "rate_per_s", message));
-    }
-    if let Some(end) = spec.end.filter(|end| *end > MAX_END) {
-        let message = format!(
-            "{name} ends after {} records: let it end after at most {}, or never.",
-            grouped(end),
-            grouped(MAX_END)
-        );
-        problems.push(Problem::absurd(site(vertex), "end", message));
-    }
-    if let SourceKind::Csv(csv) = &spec.kind {
-        problems.extend(path_problem(vertex, csv));
-        problems.extend(column_problem(vertex, "key_column", "key", &csv.key_column));
-        problems.extend(column_problem(
-            vertex,
-            "value_column",
-            "value",
-            &csv.value_column,
-        ));
-    }
-}
-
-fn path_problem(vertex: &Vertex, csv: &CsvSpec) -> Option<Problem> {
-    let name = quoted(&vertex.name);
-    match csv.path.to_str() {
-        None => {
-            let message = format!(
-                "The path of the CSV file of {name} is not Unicode text: rename the file or its folder."
-            );
-            Some(Problem::absurd(site(vertex), "path", message))
+        OperatorSpec::Source(spec) => sources::check(vertex, spec, problems),
+        OperatorSpec::Map(spec) => problems.extend(factor_problem(vertex, *spec)),
+        OperatorSpec::KeyedSum(_) => check_key(topology, index, problems),
+        OperatorSpec::Window(spec) => {
+            check_key(topology, index, problems);
+            problems.extend(size_problem(vertex, spec));
+            problems.extend(event_time_problem(topology, index));
         }
-        Some(path) if path.trim().is_empty() => {
-            let message = format!("{name} has no CSV file: choose one.");
-            Some(Problem::unfinished(site(vertex), "path", message))
-        }
-        Some(_) => None,
+        OperatorSpec::Sink(spec) => problems.extend(sink_problem(topology, index, *spec)),
     }
 }
 
-fn column_problem(
-    vertex: &Vertex,
-    field: &'static str,
-    role: &str,
-    column: &str,
-) -> Option<Problem> {
-    column.is_empty().then(|| {
-        let name = quoted(&vertex.name);
-        let message = format!("{name} has no {role} column: name the column of the CSV file.");
-        Problem::unfinished(site(vertex), field, message)
+fn check_key(topology: &Topology, index: usize, problems: &mut Vec<Problem>) {
+    let vertex = &topology.job.vertices[index];
+    match vertex.operator.key() {
+        None => problems.push(missing_key(vertex)),
+        Some(KeyExpr::Column) => problems.extend(key_column_problem(topology, index)),
+        Some(KeyExpr::Modulo { modulus, labels }) => {
+            check_modulo(vertex, *modulus, labels, problems);
+        }
+    }
+}
+
+fn factor_problem(vertex: &Vertex, spec: MapSpec) -> Option<Problem> {
+    (!(-MAX_FACTOR..=MAX_FACTOR).contains(&spec.factor)).then(|| {
+        let message = format!(
+            "The factor of {} is {}: set it to -10,000 to 10,000.",
+            quoted(&vertex.name),
+            spec.factor
+        );
+        Problem::absurd(site(vertex), "factor", message)
     })
+}
+
+fn size_problem(vertex: &Vertex, spec: &WindowSpec) -> Option<Problem> {
+    (!(1..=MAX_TIME_MS).contains(&spec.size_ms)).then(|| {
+        let message = format!(
+            "The size of the windows of {} in milliseconds is {}: set it to 1 to {}.",
+            quoted(&vertex.name),
+            grouped(spec.size_ms),
+            grouped(MAX_TIME_MS)
+        );
+        Problem::absurd(site(vertex), "size_ms", message)
+    })
+}
+
+/// Flink throws at the first record without a timestamp (`TumblingEventTimeWindows`).
+fn event_time_problem(topology: &Topology, index: usize) -> Option<Problem> {
+    let vertex = &topology.job.vertices[index];
+    let timeless = topology.timeless_input(index)?;
+    let message = format!(
+        "{} gathers records by their event time, but those of {} have none: give their source an event time.",
+        quoted(&vertex.name),
+        quoted(&timeless.name)
+    );
+    Some(Problem::unfinished(site(vertex), None, message))
+}
+
+fn sink_problem(topology: &Topology, index: usize, spec: SinkSpec) -> Option<Problem> {
+    let vertex = &topology.job.vertices[index];
+    let name = quoted(&vertex.name);
+    match spec.kind {
+        SinkKind::Plain => None,
+        SinkKind::Upsert => topology.keyless_input(index).map(|keyless| {
+            let message = format!(
+                "{name} keeps the newest value of each key, but the records of {} have no key: put a keyed sum before it, or choose another sink.",
+                quoted(&keyless.name)
+            );
+            Problem::unfinished(site(vertex), "kind", message)
+        }),
+        SinkKind::TwoPhaseCommit {
+            transaction_timeout_ms: timeout_ms,
+            ..
+        } => (!(1..=MAX_TIME_MS).contains(&timeout_ms)).then(|| {
+            let message = format!(
+                "The transaction timeout of {name} in milliseconds is {}: set it to 1 to {}.",
+                grouped(timeout_ms),
+                grouped(MAX_TIME_MS)
+            );
+            Problem::absurd(site(vertex), "transaction_timeout_ms", message)
+        }),
+    }
 }
 
 fn missing_key(vertex: &Vertex) -> Problem {
@@ -109,10 +112,7 @@ fn missing_key(vertex: &Vertex) -> Problem {
 /// The key column must be there in the records of every input.
 fn key_column_problem(topology: &Topology, index: usize) -> Option<Problem> {
     let vertex = &topology.job.vertices[index];
-    let keyless = topology.inputs[index]
-        .iter()
-        .filter_map(|edge| topology.vertex(&topology.job.edges[*edge].from))
-        .find(|from| !gives_key_column(from))?;
+    let keyless = topology.keyless_input(index)?;
     let message = format!(
         "{} takes its key from the key column, but the records of {} have none: choose the value modulo a number instead.",
         quoted(&vertex.name),

@@ -3,29 +3,52 @@
 use super::settings::MAX_TIME_MS;
 use super::topology::Topology;
 use super::{Problem, Site, grouped, quoted};
-use crate::model::graph::Vertex;
+use crate::model::graph::{OperatorSpec, SinkKind, SinkSpec, Vertex};
 use crate::model::ids::{CheckpointId, Uid};
-use crate::model::script::{Command, When};
+use crate::model::script::{Command, Fault, FaultKind, When};
 
 pub(super) fn check(topology: &Topology, problems: &mut Vec<Problem>) {
     for (index, entry) in topology.job.script.iter().enumerate() {
-        problems.extend(time_problem(index, &entry.when));
+        let site = || Site::Script(index);
+        if let Some(message) = time_problem(&entry.when) {
+            problems.push(Problem::absurd(site(), "when", message));
+        }
         if let Some(message) = when_problem(topology, &entry.when) {
-            problems.push(Problem::unfinished(Site::Script(index), "when", message));
+            problems.push(Problem::unfinished(site(), "when", message));
+        }
+        if let Some(message) = delay_problem(&entry.command) {
+            problems.push(Problem::absurd(site(), "command", message));
         }
         if let Some(message) = command_problem(topology, &entry.command) {
-            problems.push(Problem::unfinished(Site::Script(index), "command", message));
+            problems.push(Problem::unfinished(site(), "command", message));
         }
     }
 }
 
-fn time_problem(index: usize, when: &When) -> Option<Problem> {
+fn time_problem(when: &When) -> Option<String> {
     match when {
         When::AtMs(at) if *at > MAX_TIME_MS => {
             let (at, max) = (grouped(*at), grouped(MAX_TIME_MS));
-            let message =
-                format!("The script waits for {at} milliseconds: let it wait for at most {max}.");
-            Some(Problem::absurd(Site::Script(index), "when", message))
+            Some(format!(
+                "The script waits for {at} milliseconds: let it wait for at most {max}."
+            ))
+        }
+        _ => None,
+    }
+}
+
+fn delay_problem(command: &Command) -> Option<String> {
+    let Command::Inject(Fault { kind, .. }) = command else {
+        return None;
+    };
+    match kind {
+        FaultKind::StorageSlow { by_ms } | FaultKind::DelayNotification { by_ms }
+            if *by_ms > MAX_TIME_MS =>
+        {
+            let (by, max) = (grouped(*by_ms), grouped(MAX_TIME_MS));
+            Some(format!(
+                "The script delays something by {by} milliseconds: delay it by at most {max}."
+            ))
         }
         _ => None,
     }
@@ -60,17 +83,27 @@ fn when_problem(topology: &Topology, when: &When) -> Option<String> {
 
 fn command_problem(topology: &Topology, command: &Command) -> Option<String> {
     match command {
-        Command::Crash { uid, subtask } => match operator(topology, uid) {
-            Err(message) => Some(message),
-            Ok(vertex) => no_such_subtask(vertex, *subtask),
-        },
+        Command::Checkpoint | Command::Stop | Command::Suspend => None,
+        Command::Savepoint { .. }
+        | Command::StopWithSavepoint { .. }
+        | Command::CancelWithSavepoint { .. } => no_savepoint_folder(topology),
+        Command::Crash { uid, subtask } => subtask_problem(topology, uid, *subtask),
+        Command::CrashSeveral { subtasks } if subtasks.is_empty() => Some(
+            "The script lets several subtasks fail, but names none: name them, or remove the entry."
+                .into(),
+        ),
+        Command::CrashSeveral { subtasks } => subtasks
+            .iter()
+            .find_map(|(uid, subtask)| subtask_problem(topology, uid, *subtask)),
+        Command::CrashTaskManager { index } => no_such_task_manager(topology, *index),
+        Command::Inject(fault) => fault_problem(topology, fault),
         Command::Restore {
             checkpoint: Some(CheckpointId(0)),
         } => Some(
             "The script restores checkpoint 0, but the first checkpoint is 1: name one from 1 on, or none for the latest."
                 .into(),
         ),
-        _ => None,
+        Command::Restore { .. } => None,
     }
 }
 
@@ -83,12 +116,61 @@ fn operator<'a>(topology: &Topology<'a>, uid: &Uid) -> Result<&'a Vertex, String
     })
 }
 
+fn subtask_problem(topology: &Topology, uid: &Uid, subtask: u32) -> Option<String> {
+    match operator(topology, uid) {
+        Err(message) => Some(message),
+        Ok(vertex) => no_such_subtask(vertex, subtask),
+    }
+}
+
 fn no_such_subtask(vertex: &Vertex, subtask: u32) -> Option<String> {
     let last = vertex.parallelism.saturating_sub(1);
     (subtask > last).then(|| {
         format!(
             "The script names subtask {} of {}, whose subtasks are 0 to {last}: name one of them, or raise the parallelism.",
             grouped(subtask.into()),
+            quoted(&vertex.name)
+        )
+    })
+}
+
+/// Slot `i` holds subtask `i` of every operator, so the widest operator says how many there are.
+fn no_such_task_manager(topology: &Topology, index: u32) -> Option<String> {
+    let vertices = topology.job.vertices.iter();
+    let slots = vertices.map(|vertex| vertex.parallelism).max()?;
+    let count = slots.div_ceil(topology.job.config.slots_per_task_manager.max(1));
+    let last = count.saturating_sub(1);
+    (index > last).then(|| {
+        format!(
+            "The script names TaskManager {}, but the job runs on TaskManagers 0 to {last}: name one of them, or give each fewer slots.",
+            grouped(index.into())
+        )
+    })
+}
+
+/// Flink refuses a savepoint without a target, too.
+fn no_savepoint_folder(topology: &Topology) -> Option<String> {
+    topology.job.config.savepoint_dir.is_none().then(|| {
+        "The script takes a savepoint, but the job has no savepoint folder: name one in the settings."
+            .into()
+    })
+}
+
+fn fault_problem(topology: &Topology, fault: &Fault) -> Option<String> {
+    if let Some(message) = subtask_problem(topology, &fault.uid, fault.subtask) {
+        return Some(message);
+    }
+    let vertex = topology.vertex(&fault.uid)?;
+    let commits = matches!(
+        vertex.operator,
+        OperatorSpec::Sink(SinkSpec {
+            kind: SinkKind::TwoPhaseCommit { .. },
+            ..
+        })
+    );
+    (fault.kind == FaultKind::Commit && !commits).then(|| {
+        format!(
+            "The script lets a commit of {} fail, but it commits nothing: name a two-phase commit sink.",
             quoted(&vertex.name)
         )
     })

@@ -1,22 +1,29 @@
-//! The bounds of a job's settings.
+//! The settings of a job: their bounds, and which do not go together.
 
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 
-use super::{Problem, Site, grouped};
-use crate::model::config::{JobConfig, RestartStrategy, StorageKind};
+use super::{MAX_PARALLELISM, Problem, Site, grouped};
+use crate::model::config::{
+    CheckpointConfig, CheckpointMode, ExponentialDelay, JobConfig, RestartStrategy, StorageKind,
+};
 
 /// 1,000 seconds of virtual time.
-const MAX_COST_US: u64 = 1_000_000_000;
+pub(super) const MAX_COST_US: u64 = 1_000_000_000;
 /// Some eleven days of virtual time.
 pub(super) const MAX_TIME_MS: u64 = 1_000_000_000;
+/// Flink refuses shorter intervals and timeouts, too (`CheckpointCoordinator`).
+const MIN_CHECKPOINT_MS: u64 = 10;
 const MAX_INLINE_THRESHOLD_BYTES: u64 = 1 << 20;
+/// Beyond this, a person says that there is no limit.
+const MAX_TIMES: u64 = 1_000_000;
 
 /// A number among the settings: its field, what people call it, its value and its bounds.
 type Bounded = (&'static str, &'static str, u64, RangeInclusive<u64>);
 
 pub(super) fn check(config: &JobConfig, problems: &mut Vec<Problem>) {
-    let numbers = checkpointing(config)
-        .into_iter()
+    let numbers = checkpointing(&config.checkpointing)
+        .chain(restart(config.restart))
         .chain(costs(config))
         .chain(others(config));
     for (field, title, value, bounds) in numbers {
@@ -26,36 +33,72 @@ pub(super) fn check(config: &JobConfig, problems: &mut Vec<Problem>) {
             problems.push(Problem::absurd(Site::Job, field, message));
         }
     }
+    let folders = [
+        ("checkpoint_dir", "checkpoint", &config.checkpoint_dir),
+        ("savepoint_dir", "savepoint", &config.savepoint_dir),
+    ];
+    problems.extend(
+        folders
+            .into_iter()
+            .filter_map(|(field, title, folder)| folder_problem(field, title, folder.as_ref())),
+    );
+    let unfinished = contradictions(config);
+    problems
+        .extend(unfinished.map(|(field, message)| Problem::unfinished(Site::Job, field, message)));
 }
 
-fn checkpointing(config: &JobConfig) -> [Bounded; 4] {
-    let checkpointing = &config.checkpointing;
-    [
-        (
+fn checkpointing(checkpointing: &CheckpointConfig) -> impl Iterator<Item = Bounded> {
+    let tolerable = Some(checkpointing.tolerable_failed)
+        .filter(|number| *number != CheckpointConfig::UNLIMITED_FAILURES);
+    let numbers = [
+        checkpointing.interval_ms.map(|interval_ms| {
+            (
+                "checkpointing.interval_ms",
+                "The checkpoint interval in milliseconds",
+                interval_ms,
+                MIN_CHECKPOINT_MS..=MAX_TIME_MS,
+            )
+        }),
+        Some((
             "checkpointing.retained",
             "The number of retained checkpoints",
             checkpointing.retained.into(),
             1..=100,
-        ),
-        (
+        )),
+        Some((
             "checkpointing.max_concurrent",
             "The number of concurrent checkpoints",
             checkpointing.max_concurrent.into(),
             1..=16,
-        ),
-        (
+        )),
+        Some((
             "checkpointing.timeout_ms",
             "The checkpoint timeout in milliseconds",
             checkpointing.timeout_ms,
-            10..=MAX_TIME_MS,
-        ),
-        (
-            "checkpointing.tolerable_failed",
-            "The number of tolerable failed checkpoints",
-            checkpointing.tolerable_failed.into(),
-            0..=1_000_000,
-        ),
-    ]
+            MIN_CHECKPOINT_MS..=MAX_TIME_MS,
+        )),
+        Some((
+            "checkpointing.min_pause_ms",
+            "The pause between checkpoints in milliseconds",
+            checkpointing.min_pause_ms,
+            0..=MAX_TIME_MS,
+        )),
+        Some((
+            "checkpointing.aligned_timeout_ms",
+            "The aligned timeout in milliseconds",
+            checkpointing.aligned_timeout_ms,
+            0..=MAX_TIME_MS,
+        )),
+        tolerable.map(|number| {
+            (
+                "checkpointing.tolerable_failed",
+                "The number of tolerable failed checkpoints",
+                number.into(),
+                0..=MAX_TIMES,
+            )
+        }),
+    ];
+    numbers.into_iter().flatten()
 }
 
 fn costs(config: &JobConfig) -> impl Iterator<Item = Bounded> {
@@ -101,6 +144,90 @@ fn costs(config: &JobConfig) -> impl Iterator<Item = Bounded> {
     .map(|(field, title, value)| (field, title, value, 0..=MAX_COST_US))
 }
 
+/// As in Flink's constructors of the strategies.
+fn restart(strategy: RestartStrategy) -> impl Iterator<Item = Bounded> {
+    let delay = |delay_ms| {
+        let title = "The restart delay in milliseconds";
+        ("restart.delay_ms", title, delay_ms, 0..=MAX_TIME_MS)
+    };
+    let attempts = |attempts: u32| {
+        let title = "The number of restart attempts";
+        let attempts = if attempts == RestartStrategy::UNLIMITED_ATTEMPTS {
+            0
+        } else {
+            attempts.into()
+        };
+        ("restart.attempts", title, attempts, 0..=MAX_TIMES)
+    };
+    let numbers = match strategy {
+        RestartStrategy::Manual | RestartStrategy::NoRestart => Vec::new(),
+        RestartStrategy::FixedDelay {
+            attempts: number,
+            delay_ms,
+        } => vec![attempts(number), delay(delay_ms)],
+        RestartStrategy::FailureRate {
+            max_failures,
+            interval_ms,
+            delay_ms,
+        } => vec![
+            (
+                "restart.max_failures",
+                "The number of failures per interval",
+                max_failures.into(),
+                1..=MAX_TIMES,
+            ),
+            (
+                "restart.interval_ms",
+                "The interval of the failure rate in milliseconds",
+                interval_ms,
+                1..=MAX_TIME_MS,
+            ),
+            delay(delay_ms),
+        ],
+        RestartStrategy::ExponentialDelay(delay) => {
+            let mut numbers = exponential(delay);
+            numbers.push(attempts(delay.attempts));
+            numbers
+        }
+    };
+    numbers.into_iter()
+}
+
+fn exponential(delay: ExponentialDelay) -> Vec<Bounded> {
+    vec![
+        (
+            "restart.initial_ms",
+            "The first restart delay in milliseconds",
+            delay.initial_ms,
+            1..=MAX_TIME_MS,
+        ),
+        (
+            "restart.max_ms",
+            "The longest restart delay in milliseconds",
+            delay.max_ms,
+            1..=MAX_TIME_MS,
+        ),
+        (
+            "restart.multiplier_percent",
+            "The growth of the restart delay in percent",
+            delay.multiplier_percent.into(),
+            100..=10_000,
+        ),
+        (
+            "restart.jitter_percent",
+            "The jitter of the restart delay in percent",
+            delay.jitter_percent.into(),
+            0..=100,
+        ),
+        (
+            "restart.reset_after_ms",
+            "The time without failure that resets the restart delay, in milliseconds,",
+            delay.reset_after_ms,
+            1..=MAX_TIME_MS,
+        ),
+    ]
+}
+
 fn others(config: &JobConfig) -> impl Iterator<Item = Bounded> {
     let capacity = (
         "channel_capacity",
@@ -108,18 +235,12 @@ fn others(config: &JobConfig) -> impl Iterator<Item = Bounded> {
         config.channel_capacity.into(),
         1..=1_000,
     );
-    let delay = match config.restart {
-        RestartStrategy::Manual
-        | RestartStrategy::NoRestart
-        | RestartStrategy::ExponentialDelay(_) => None,
-        RestartStrategy::FailureRate { delay_ms, .. }
-        | RestartStrategy::FixedDelay { delay_ms, .. } => Some((
-            "restart",
-            "The restart delay in milliseconds",
-            delay_ms,
-            0..=MAX_TIME_MS,
-        )),
-    };
+    let slots = (
+        "slots_per_task_manager",
+        "The number of slots of a TaskManager",
+        config.slots_per_task_manager.into(),
+        1..=MAX_PARALLELISM.into(),
+    );
     let threshold = match config.storage {
         StorageKind::JobManager => None,
         StorageKind::FileSystem {
@@ -131,5 +252,80 @@ fn others(config: &JobConfig) -> impl Iterator<Item = Bounded> {
             0..=MAX_INLINE_THRESHOLD_BYTES,
         )),
     };
-    [Some(capacity), delay, threshold].into_iter().flatten()
+    [Some(capacity), Some(slots), threshold]
+        .into_iter()
+        .flatten()
+}
+
+fn folder_problem(field: &'static str, title: &str, folder: Option<&PathBuf>) -> Option<Problem> {
+    match folder?.to_str() {
+        None => {
+            let message = format!("The {title} folder’s path is not Unicode text: rename it.");
+            Some(Problem::absurd(Site::Job, field, message))
+        }
+        Some(path) if path.trim().is_empty() => {
+            let message =
+                format!("The {title} folder has an empty path: name it, or leave it out.");
+            Some(Problem::unfinished(Site::Job, field, message))
+        }
+        Some(_) => None,
+    }
+}
+
+/// Settings of which each is possible, but not with the other.
+fn contradictions(config: &JobConfig) -> impl Iterator<Item = (&'static str, String)> {
+    let checkpointing = &config.checkpointing;
+    let mode = checkpointing.mode;
+    let is_many = checkpointing.max_concurrent > 1;
+    let unaligned_mode = (checkpointing.unaligned && mode != CheckpointMode::ExactlyOnce).then(|| {
+        let message = format!(
+            "Unaligned checkpoints are exactly-once only, but the mode is {}: change the mode, or switch unaligned off. (Flink would switch it off with a warning.)",
+            mode.name()
+        );
+        ("checkpointing.unaligned", message)
+    });
+    let unaligned_many = (checkpointing.unaligned && is_many).then(|| {
+        let message = format!(
+            "Unaligned checkpoints come one at a time, but {} are allowed at once: set that to 1, or switch unaligned off.",
+            checkpointing.max_concurrent
+        );
+        ("checkpointing.max_concurrent", message)
+    });
+    let stopped_many = (mode == CheckpointMode::StopTheWorld && is_many).then(|| {
+        let message = format!(
+            "The world is stopped for one checkpoint at a time, but {} are allowed at once: set that to 1, or choose another mode.",
+            checkpointing.max_concurrent
+        );
+        ("checkpointing.max_concurrent", message)
+    });
+    let timeout = (checkpointing.aligned_timeout_ms > 0 && !checkpointing.unaligned).then(|| {
+        let message = "The aligned timeout is when a checkpoint goes on unaligned, but unaligned is off: switch it on, or set the timeout to 0.";
+        ("checkpointing.aligned_timeout_ms", message.to_owned())
+    });
+    let delays = match config.restart {
+        RestartStrategy::ExponentialDelay(delay) if delay.initial_ms > delay.max_ms => {
+            let message = format!(
+                "The first restart delay ({} ms) is longer than the longest ({} ms): lower the one, or raise the other.",
+                grouped(delay.initial_ms),
+                grouped(delay.max_ms)
+            );
+            Some(("restart.initial_ms", message))
+        }
+        _ => None,
+    };
+    let folder = (config.checkpoint_dir.is_some() && config.storage == StorageKind::JobManager)
+        .then(|| {
+            let message = "There is a checkpoint folder, but checkpoints are stored in the JobManager’s memory: choose the file system as storage, or leave the folder out.";
+            ("checkpoint_dir", message.to_owned())
+        });
+    [
+        unaligned_mode,
+        unaligned_many,
+        stopped_many,
+        timeout,
+        delays,
+        folder,
+    ]
+    .into_iter()
+    .flatten()
 }

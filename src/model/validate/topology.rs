@@ -6,7 +6,7 @@ use super::{
     MAX_CHANNELS, MAX_EDGES, MAX_OPERATORS, MAX_SCRIPT_ENTRIES, MAX_SUBTASKS, Problem, Site,
     grouped,
 };
-use crate::model::graph::{Edge, JobGraph, Partitioning, Vertex};
+use crate::model::graph::{Edge, JobGraph, OperatorSpec, Partitioning, SourceKind, Vertex};
 use crate::model::ids::Uid;
 
 /// A job with its edges resolved to indices of vertices.
@@ -20,6 +20,10 @@ pub(super) struct Topology<'a> {
     /// Per vertex: the other vertices that it sends to.
     successors: Vec<Vec<usize>>,
     pub on_cycle: Vec<bool>,
+    /// Per vertex: whether the records that it sends carry a key column.
+    carries_key: Vec<bool>,
+    /// Per vertex: whether the records that it sends all have an event time.
+    has_event_time: Vec<bool>,
     /// Per edge: whether an earlier one has the same ends.
     pub is_repeated: Vec<bool>,
 }
@@ -52,10 +56,63 @@ impl<'a> Topology<'a> {
             outputs,
             successors,
             on_cycle: Vec::new(),
+            carries_key: Vec::new(),
+            has_event_time: Vec::new(),
             is_repeated: job.edges.iter().map(is_repeated).collect(),
         };
         topology.on_cycle = topology.cycles();
+        topology.carries_key = topology.carried(carries_key);
+        topology.has_event_time = topology.carried(has_event_time);
         topology
+    }
+
+    /// Whether the records that `uid` sends carry a key column.
+    pub fn carries_key(&self, uid: &Uid) -> bool {
+        self.index_of(uid)
+            .is_some_and(|index| self.carries_key[index])
+    }
+
+    /// The operator before `vertex` whose records have no key column, if there is one.
+    pub fn keyless_input(&self, index: usize) -> Option<&'a Vertex> {
+        self.input_without(index, &self.carries_key)
+    }
+
+    /// The operator before `vertex` whose records have no event time, if there is one.
+    pub fn timeless_input(&self, index: usize) -> Option<&'a Vertex> {
+        self.input_without(index, &self.has_event_time)
+    }
+
+    fn input_without(&self, index: usize, carried: &[bool]) -> Option<&'a Vertex> {
+        let from = self.inputs_of(index).find(|from| !carried[*from])?;
+        Some(&self.job.vertices[from])
+    }
+
+    fn inputs_of(&self, index: usize) -> impl Iterator<Item = usize> {
+        let edges = self.inputs[index].iter();
+        edges.filter_map(|edge| self.index_of(&self.job.edges[*edge].from))
+    }
+
+    /// Per vertex: whether what it sends carries something. `own` says what the operator does about it; where it does
+    /// nothing, its records carry what all its inputs do.
+    fn carried(&self, own: impl Fn(&OperatorSpec) -> Option<bool>) -> Vec<bool> {
+        let decided: Vec<Option<bool>> = self
+            .job
+            .vertices
+            .iter()
+            .map(|vertex| own(&vertex.operator))
+            .collect();
+        let mut carried: Vec<bool> = decided.iter().map(|own| own.unwrap_or(true)).collect();
+        let mut lost: Vec<usize> = (0..carried.len())
+            .filter(|index| !carried[*index])
+            .collect();
+        while let Some(index) = lost.pop() {
+            for to in &self.successors[index] {
+                if decided[*to].is_none() && std::mem::replace(&mut carried[*to], false) {
+                    lost.push(*to);
+                }
+            }
+        }
+        carried
     }
 
     pub fn index_of(&self, uid: &Uid) -> Option<usize> {
@@ -136,6 +193,23 @@ impl<'a> Topology<'a> {
                 from.saturating_mul(to)
             }
         }
+    }
+}
+
+fn carries_key(operator: &OperatorSpec) -> Option<bool> {
+    match operator {
+        OperatorSpec::Source(spec) => Some(matches!(spec.kind, SourceKind::Csv(_))),
+        OperatorSpec::KeyedSum(_) | OperatorSpec::Window(_) => Some(true),
+        OperatorSpec::Map(_) | OperatorSpec::Sink(_) => None,
+    }
+}
+
+/// A window's results happened at its end.
+fn has_event_time(operator: &OperatorSpec) -> Option<bool> {
+    match operator {
+        OperatorSpec::Source(spec) => Some(spec.event_time.is_some()),
+        OperatorSpec::Window(_) => Some(true),
+        OperatorSpec::Map(_) | OperatorSpec::KeyedSum(_) | OperatorSpec::Sink(_) => None,
     }
 }
 

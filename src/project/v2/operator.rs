@@ -120,6 +120,9 @@ pub enum Kind {
         /// Left out: an hour.
         #[serde(skip_serializing_if = "Option::is_none")]
         transaction_timeout_ms: Option<u64>,
+        /// Transactions whose time was over at a restore are given up.
+        #[serde(default, skip_serializing_if = "is_false")]
+        ignore_failures_after_timeout: bool,
     },
 }
 
@@ -242,8 +245,10 @@ impl Kind {
             SinkKind::Upsert => Self::UpsertSink,
             SinkKind::TwoPhaseCommit {
                 transaction_timeout_ms: timeout_ms,
+                ignore_failures_after_timeout,
             } => Self::TwoPhaseCommitSink {
                 transaction_timeout_ms: unless_default(timeout_ms, &DEFAULT_TRANSACTION_TIMEOUT_MS),
+                ignore_failures_after_timeout,
             },
         }
     }
@@ -305,8 +310,10 @@ impl Kind {
             Self::UpsertSink => sink(SinkKind::Upsert),
             Self::TwoPhaseCommitSink {
                 transaction_timeout_ms: timeout_ms,
+                ignore_failures_after_timeout,
             } => sink(SinkKind::TwoPhaseCommit {
                 transaction_timeout_ms: timeout_ms.unwrap_or(DEFAULT_TRANSACTION_TIMEOUT_MS),
+                ignore_failures_after_timeout,
             }),
         }
     }

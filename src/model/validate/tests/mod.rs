@@ -2,6 +2,8 @@
 
 mod graph;
 mod parameters;
+mod settings;
+mod time_and_sinks;
 
 use super::*;
 use crate::model::{

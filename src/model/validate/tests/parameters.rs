@@ -135,7 +135,7 @@ fn settings_have_bounds() {
             config.checkpointing.retained = 0;
             config.checkpointing.max_concurrent = 17;
             config.checkpointing.timeout_ms = 9;
-            config.checkpointing.tolerable_failed = u32::MAX;
+            config.checkpointing.tolerable_failed = 1_000_001;
             config.costs.restore_us = u64::MAX;
             config.costs.process_us = 0;
             config.restart = RestartStrategy::FixedDelay {
@@ -150,10 +150,10 @@ fn settings_have_bounds() {
             "job.checkpointing.retained!: The number of retained checkpoints is 0: set it to 1 to 100.",
             "job.checkpointing.max_concurrent!: The number of concurrent checkpoints is 17: set it to 1 to 16.",
             "job.checkpointing.timeout_ms!: The checkpoint timeout in milliseconds is 9: set it to 10 to 1,000,000,000.",
-            "job.checkpointing.tolerable_failed!: The number of tolerable failed checkpoints is 4,294,967,295: set it to 0 to 1,000,000.",
+            "job.checkpointing.tolerable_failed!: The number of tolerable failed checkpoints is 1,000,001: set it to 0 to 1,000,000.",
+            "job.restart.delay_ms!: The restart delay in milliseconds is 18,446,744,073,709,551,615: set it to 0 to 1,000,000,000.",
             "job.costs.restore_us!: The restore cost in microseconds is 18,446,744,073,709,551,615: set it to 0 to 1,000,000,000.",
             "job.channel_capacity!: The capacity of a channel in records is 0: set it to 1 to 1,000.",
-            "job.restart!: The restart delay in milliseconds is 18,446,744,073,709,551,615: set it to 0 to 1,000,000,000.",
             "job.storage!: The inline threshold in bytes is 4,294,967,295: set it to 0 to 1,048,576.",
         ],
     );
