@@ -9,6 +9,7 @@ use egui::{CentralPanel, Frame, Margin, Panel, Ui};
 use crate::engine::event::JobStatus;
 use crate::model::JobGraph;
 
+use super::acts::ActFacts;
 use super::canvas::edit::EditCanvas;
 use super::canvas::palette::{self, palette_ui};
 use super::canvas::run::{RunCanvas, RunCanvasView};
@@ -176,7 +177,10 @@ impl LockgateApp {
             can_redo: self.document.can_redo(),
             has_selection: self.selection != Selection::None,
             can_return: !self.is_running() && self.can_return(),
-            run: self.session.as_ref().map(run_facts),
+            run: self
+                .session
+                .as_ref()
+                .map(|session| run_facts(session, &self.selection)),
             hindrance: self.hindrance(),
             backend: match &self.session {
                 Some(session) => session.run.backend(),
@@ -290,6 +294,7 @@ impl LockgateApp {
                     title: &title,
                     backend,
                     restorable: &restorable,
+                    scene: self.session.as_ref().map(Session::scene),
                 },
                 commands,
             );
@@ -297,7 +302,7 @@ impl LockgateApp {
     }
 }
 
-fn run_facts(session: &Session) -> RunFacts {
+fn run_facts(session: &Session, selection: &Selection) -> RunFacts {
     let run = &session.run;
     let status = &run.view().job;
     RunFacts {
@@ -309,6 +314,7 @@ fn run_facts(session: &Session) -> RunFacts {
         is_over: status.is_terminal(),
         is_failed: matches!(status, JobStatus::Restarting { .. }),
         restorable: session.restorable(),
+        acts: ActFacts::of(session.scene(), selection),
     }
 }
 

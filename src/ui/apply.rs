@@ -45,6 +45,10 @@ impl LockgateApp {
             | UiCommand::RestartOn { .. }
             | UiCommand::ChooseBackend(_) => self.apply_to_runs(ctx, command),
             UiCommand::Act(action) => self.act(action),
+            UiCommand::CloseAndAct(action) => {
+                self.dialog = None;
+                self.act(action);
+            }
             UiCommand::TogglePlay => self.toggle_play(),
             UiCommand::ArmCrash => self.arm_crash(),
             UiCommand::Crash(id) => self.crash(id),

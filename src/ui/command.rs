@@ -1,5 +1,6 @@
 //! What a person can ask of the window. Widgets read state and push these; only [`super::apply`] carries them out.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::model::{
@@ -76,6 +77,8 @@ pub enum UiCommand {
     /// The present run once more, from its beginning.
     RunAgain,
     Act(RunAction),
+    /// A dialog’s answer: close it, then act.
+    CloseAndAct(RunAction),
     TogglePlay,
     /// Crash the selected subtask, or let the person point at one.
     ArmCrash,
@@ -106,19 +109,30 @@ pub enum UiCommand {
 pub enum VertexKind {
     Sequence,
     Csv,
+    Map,
     KeyedSum,
+    Window,
     Sink,
 }
 
 impl VertexKind {
-    pub const ALL: [Self; 4] = [Self::Sequence, Self::Csv, Self::KeyedSum, Self::Sink];
+    pub const ALL: [Self; 6] = [
+        Self::Sequence,
+        Self::Csv,
+        Self::Map,
+        Self::KeyedSum,
+        Self::Window,
+        Self::Sink,
+    ];
 
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
             Self::Sequence => "Sequence",
             Self::Csv => "CSV file",
+            Self::Map => "Map",
             Self::KeyedSum => "Keyed sum",
+            Self::Window => "Window",
             Self::Sink => "Sink",
         }
     }
@@ -129,7 +143,9 @@ impl VertexKind {
         match self {
             Self::Sequence => "Add sequence source",
             Self::Csv => "Add CSV source",
+            Self::Map => "Add map",
             Self::KeyedSum => "Add keyed sum",
+            Self::Window => "Add window",
             Self::Sink => "Add sink",
         }
     }
@@ -139,7 +155,9 @@ impl VertexKind {
         match self {
             Self::Sequence => "source: 1, 2, 3 …",
             Self::Csv => "source: its rows",
+            Self::Map => "one in, one out",
             Self::KeyedSum => "a sum per key",
+            Self::Window => "a result per key and time",
             Self::Sink => "collects results",
         }
     }
@@ -200,6 +218,10 @@ pub enum Dialog {
     /// How a new run begins.
     NewRun {
         backend: BackendKind,
+    },
+    /// Which subtasks fail in the same moment.
+    CrashSeveral {
+        chosen: BTreeSet<SubtaskId>,
     },
     Shortcuts,
     About,

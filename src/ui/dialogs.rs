@@ -1,5 +1,6 @@
 //! What lies over the window and waits for an answer.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use egui::text::{CCursor, CCursorRange};
@@ -8,9 +9,11 @@ use egui::{
     Ui, vec2,
 };
 
-use crate::model::{BackendKind, CheckpointId};
+use crate::model::{BackendKind, CheckpointId, Command, SubtaskId};
+use crate::run::RunAction;
 
 use super::command::{Dialog, UiCommand};
+use super::scene::Scene;
 use super::shortcuts::HELP;
 use super::theme::{Theme, regular, semibold, size};
 use super::topbar::backend_name;
@@ -23,6 +26,8 @@ pub struct DialogFacts<'a> {
     pub backend: Option<BackendKind>,
     /// Completed checkpoints of the present run, newest first.
     pub restorable: &'a [CheckpointId],
+    /// The present moment of the run.
+    pub scene: Option<Scene<'a>>,
 }
 
 /// Show `dialog`; its answers are commands. Text typed into it is kept in it.
@@ -48,6 +53,7 @@ pub fn dialog_ui(
             Dialog::PathToSave { path } => save_ui(ui, path, commands),
             Dialog::Unsaved { .. } => unsaved_ui(ui, facts, commands),
             Dialog::NewRun { backend } => new_run_ui(ui, *backend, facts, commands),
+            Dialog::CrashSeveral { chosen } => crash_ui(ui, chosen, facts, commands),
             Dialog::Shortcuts => shortcuts_ui(ui, commands),
             Dialog::About => about_ui(ui, commands),
         }
@@ -64,6 +70,7 @@ fn name(dialog: &Dialog) -> &'static str {
         Dialog::PathToSave { .. } => "save",
         Dialog::Unsaved { .. } => "unsaved",
         Dialog::NewRun { .. } => "new run",
+        Dialog::CrashSeveral { .. } => "crash",
         Dialog::Shortcuts => "shortcuts",
         Dialog::About => "about",
     }
@@ -262,6 +269,59 @@ fn checkpoints_ui(
             }
         });
     });
+}
+
+/// One box per subtask; those chosen fail in the same moment.
+fn crash_ui(
+    ui: &mut Ui,
+    chosen: &mut BTreeSet<SubtaskId>,
+    facts: &DialogFacts<'_>,
+    commands: &mut Vec<UiCommand>,
+) {
+    let theme = Theme::of(ui.ctx());
+    heading(ui, "Crash several subtasks");
+    let Some(scene) = facts.scene else {
+        sentence(ui, "There is no run.", theme.text_soft);
+        let close = [("Close", Emphasis::Main, UiCommand::Cancel)];
+        return answers(ui, &close, commands);
+    };
+    sentence(ui, "They fail in the same moment.", theme.text_soft);
+    ui.add_space(6.0);
+    ScrollArea::vertical().max_height(320.0).show(ui, |ui| {
+        for subtask in &scene.plan.subtasks {
+            let mut is_chosen = chosen.contains(&subtask.id);
+            if ui
+                .checkbox(&mut is_chosen, scene.plan.subtask_name(subtask.id))
+                .changed()
+            {
+                if is_chosen {
+                    chosen.insert(subtask.id);
+                } else {
+                    chosen.remove(&subtask.id);
+                }
+            }
+        }
+    });
+    let subtasks = chosen
+        .iter()
+        .filter_map(|id| scene.plan.subtasks.get(id.index()))
+        .map(|subtask| (subtask.uid.clone(), subtask.index))
+        .collect();
+    let command = RunAction::Command(Command::CrashSeveral { subtasks });
+    let main = match chosen.len() {
+        1 => "Crash 1 subtask".to_owned(),
+        n => format!("Crash {n} subtasks"),
+    };
+    let buttons = [
+        ("Cancel", Emphasis::Plain, UiCommand::Cancel),
+        (
+            main.as_str(),
+            Emphasis::Main,
+            UiCommand::CloseAndAct(command),
+        ),
+    ];
+    let count = if chosen.is_empty() { 1 } else { 2 };
+    answers(ui, &buttons[..count], commands);
 }
 
 fn shortcuts_ui(ui: &mut Ui, commands: &mut Vec<UiCommand>) {

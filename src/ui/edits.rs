@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use crate::model::{
-    Command, Edge, Fault, JobGraph, KeyedSumSpec, OperatorSpec, Partitioning, Position, SinkSpec,
-    SourceKind, SourceSpec, Uid, Vertex, VertexCosts, When,
+    Command, Edge, Fault, JobGraph, KeyedSumSpec, MapSpec, OperatorSpec, Partitioning, Position,
+    SinkSpec, SourceKind, SourceSpec, Uid, Vertex, VertexCosts, When, WindowAggregate, WindowSpec,
 };
 
 use super::canvas::NODE_SIZE;
@@ -15,7 +15,9 @@ pub fn add_vertex(job: &mut JobGraph, kind: VertexKind, at: Option<Position>) ->
     let base = match kind {
         VertexKind::Sequence => "numbers",
         VertexKind::Csv => "rows",
+        VertexKind::Map => "map",
         VertexKind::KeyedSum => "sum",
+        VertexKind::Window => "window",
         VertexKind::Sink => "sink",
     };
     let uid = free_uid(job, base);
@@ -47,7 +49,13 @@ fn operator(kind: VertexKind) -> OperatorSpec {
     match kind {
         VertexKind::Sequence => source(SourceKind::Sequence, 10.0),
         VertexKind::Csv => source(SourceKind::Csv(super::inspector::empty_csv()), 10.0),
+        VertexKind::Map => OperatorSpec::Map(MapSpec::default()),
         VertexKind::KeyedSum => OperatorSpec::KeyedSum(KeyedSumSpec::default()),
+        VertexKind::Window => OperatorSpec::Window(WindowSpec {
+            key: None,
+            size_ms: 1_000,
+            aggregate: WindowAggregate::Sum,
+        }),
         VertexKind::Sink => OperatorSpec::Sink(SinkSpec::default()),
     }
 }
@@ -69,7 +77,9 @@ const ROOM_BELOW: f32 = 120.0;
 fn free_place(job: &JobGraph, kind: VertexKind) -> Position {
     let same_kind = |vertex: &&Vertex| match kind {
         VertexKind::Sequence | VertexKind::Csv => vertex.is_source(),
-        VertexKind::KeyedSum => !vertex.is_source() && !vertex.is_sink(),
+        VertexKind::Map | VertexKind::KeyedSum | VertexKind::Window => {
+            !vertex.is_source() && !vertex.is_sink()
+        }
         VertexKind::Sink => vertex.is_sink(),
     };
     let x = job
@@ -100,7 +110,7 @@ fn default_x(job: &JobGraph, kind: VertexKind) -> f32 {
         .fold(f32::NEG_INFINITY, f32::max);
     match kind {
         VertexKind::Sequence | VertexKind::Csv => 40.0,
-        VertexKind::KeyedSum => 400.0,
+        VertexKind::Map | VertexKind::KeyedSum | VertexKind::Window => 400.0,
         VertexKind::Sink => 760.0_f32.max(right + 320.0),
     }
 }

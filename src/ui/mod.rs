@@ -15,6 +15,7 @@
     reason = "points and pixels: small, finite, and rounded anyway"
 )]
 
+mod acts;
 pub mod app;
 mod apply;
 mod canvas;
@@ -34,12 +35,14 @@ mod inspector;
 mod menu;
 mod paint;
 mod panels;
+mod phrases;
 #[cfg(test)]
 mod pictures;
 mod runs;
 mod samples;
 pub mod scene;
 mod session;
+mod settings;
 mod shortcuts;
 pub mod theme;
 mod timeline;

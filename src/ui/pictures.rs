@@ -75,6 +75,7 @@ impl Picture {
                     is_over: false,
                     is_failed: false,
                     restorable: vec![CheckpointId(2), CheckpointId(1)],
+                    acts: super::acts::ActFacts::of(scene, &self.selection),
                 }),
                 hindrance: None,
                 backend: BackendKind::Heap,

@@ -2,19 +2,20 @@
 
 use egui::{Context, Key, KeyboardShortcut, Modifiers, Popup};
 
-use crate::model::Command;
+use crate::model::{Command, SavepointFormat};
 use crate::run::RunAction;
 
 use super::command::{Dialog, UiCommand};
 
 /// What the help lists: keys and what they do.
-pub const HELP: [(&str, &str); 22] = [
+pub const HELP: [(&str, &str); 23] = [
     ("F5", "run the job, or leave the run for editing"),
     ("Space", "play or pause"),
     ("→  ←", "one step forward, one step back"),
     ("Shift + →  ←", "to the next or previous barrier event"),
     ("Home  End", "to the beginning, to the newest moment"),
     ("C", "take a checkpoint"),
+    ("S", "take a savepoint"),
     ("X", "crash the selected subtask, or point at one"),
     ("R", "restore the latest completed checkpoint"),
     ("F", "fit the picture to the window"),
@@ -148,6 +149,13 @@ fn running() -> Vec<Binding> {
             Modifiers::NONE,
             Key::C,
             UiCommand::Act(RunAction::Command(Command::Checkpoint)),
+        ),
+        (
+            Modifiers::NONE,
+            Key::S,
+            UiCommand::Act(RunAction::Command(Command::Savepoint {
+                format: SavepointFormat::Canonical,
+            })),
         ),
         (Modifiers::NONE, Key::X, UiCommand::ArmCrash),
         (

@@ -5,6 +5,7 @@ use egui::{Align, Layout, Rect, RichText, Ui, UiBuilder, pos2, vec2};
 use crate::model::{BackendKind, Command};
 use crate::run::RunAction;
 
+use super::acts::{ActFacts, crash_menu_ui, savepoint_menu_ui};
 use super::command::UiCommand;
 use super::icons::Icon;
 use super::menu::{menus_ui, restore_menu_ui};
@@ -57,6 +58,7 @@ pub struct RunFacts {
     pub is_failed: bool,
     /// Checkpoints that can be restored, newest first.
     pub restorable: Vec<crate::model::CheckpointId>,
+    pub acts: ActFacts,
 }
 
 impl RunFacts {
@@ -172,37 +174,8 @@ impl TopBar<'_> {
         } else {
             self.restore_ui(ui, key("R"), commands);
         }
-        let hindrance = self.action_hindrance();
-        let crash = ActionButton {
-            text: "Crash",
-            key: key("X"),
-            emphasis: Emphasis::Danger,
-            is_disabled: hindrance.is_some(),
-            ..Default::default()
-        };
-        let hint = if self.is_armed {
-            "Click a subtask, or Esc"
-        } else {
-            "Let a subtask fail (X)"
-        };
-        let response = crash.ui(ui);
-        if response.clicked() {
-            commands.push(UiCommand::ArmCrash);
-        }
-        response.on_hover_text(hindrance.unwrap_or(hint));
-        let checkpoint = ActionButton {
-            text: "Checkpoint",
-            key: key("C"),
-            emphasis: Emphasis::Main,
-            is_disabled: hindrance.is_some(),
-            ..Default::default()
-        };
-        let response = checkpoint.ui(ui);
-        if response.clicked() {
-            commands.push(UiCommand::Act(RunAction::Command(Command::Checkpoint)));
-        }
-        let hint = "Ask the coordinator for a checkpoint (C)";
-        response.on_hover_text(hindrance.unwrap_or(hint));
+        self.crash_ui(ui, key("X"), commands);
+        self.checkpoint_ui(ui, key("C"), commands);
     }
 
     /// Why nothing can be asked of the job.
@@ -214,17 +187,79 @@ impl TopBar<'_> {
             .or_else(|| run.is_failed.then_some("A subtask failed: restore first"))
     }
 
+    fn crash_ui(&self, ui: &mut Ui, key: Option<&str>, commands: &mut Vec<UiCommand>) {
+        let hindrance = self.action_hindrance();
+        let crash = ActionButton {
+            text: "Crash",
+            key,
+            emphasis: Emphasis::Danger,
+            is_disabled: hindrance.is_some(),
+            ..Default::default()
+        };
+        let hint_of_crash = if self.is_armed {
+            "Click a subtask, or Esc"
+        } else {
+            "Let a subtask fail (X)"
+        };
+        ui.scope(|ui| {
+            ui.spacing_mut().item_spacing.x = 1.0;
+            let response = self.arrow_ui(ui, "More failures", Emphasis::Danger);
+            if let Some(run) = &self.run {
+                crash_menu_ui(&response, &run.acts, commands);
+            }
+            let hint = "Crash several, or a TaskManager, or inject a fault";
+            response.on_hover_text(if self.run.is_none() { NO_RUN } else { hint });
+            let response = crash.ui(ui);
+            if response.clicked() {
+                commands.push(UiCommand::ArmCrash);
+            }
+            response.on_hover_text(hindrance.unwrap_or(hint_of_crash));
+        });
+    }
+
+    fn checkpoint_ui(&self, ui: &mut Ui, key: Option<&str>, commands: &mut Vec<UiCommand>) {
+        let hindrance = self.action_hindrance();
+        let checkpoint = ActionButton {
+            text: "Checkpoint",
+            key,
+            emphasis: Emphasis::Main,
+            is_disabled: hindrance.is_some(),
+            ..Default::default()
+        };
+        ui.scope(|ui| {
+            ui.spacing_mut().item_spacing.x = 1.0;
+            let response = self.arrow_ui(ui, "Savepoints and stopping", Emphasis::Main);
+            if let Some(run) = &self.run {
+                savepoint_menu_ui(&response, &run.acts, commands);
+            }
+            let hint = "Take a savepoint, stop, cancel or suspend the job";
+            response.on_hover_text(if self.run.is_none() { NO_RUN } else { hint });
+            let response = checkpoint.ui(ui);
+            if response.clicked() {
+                commands.push(UiCommand::Act(RunAction::Command(Command::Checkpoint)));
+            }
+            let hint = "Ask the coordinator for a checkpoint (C)";
+            response.on_hover_text(hindrance.unwrap_or(hint));
+        });
+    }
+
+    /// The small arrow at the right of a button: opens what is like it.
+    fn arrow_ui(&self, ui: &mut Ui, label: &str, emphasis: Emphasis) -> egui::Response {
+        let arrow = ActionButton {
+            label: Some(label),
+            icon: Some(Icon::Down),
+            emphasis,
+            is_disabled: self.run.is_none(),
+            ..Default::default()
+        };
+        arrow.ui(ui)
+    }
+
     fn restore_ui(&self, ui: &mut Ui, key: Option<&str>, commands: &mut Vec<UiCommand>) {
         let is_disabled = self.run.is_none();
         ui.scope(|ui| {
             ui.spacing_mut().item_spacing.x = 1.0;
-            let arrow = ActionButton {
-                label: Some("Restore from"),
-                icon: Some(Icon::Down),
-                is_disabled,
-                ..Default::default()
-            };
-            let response = arrow.ui(ui);
+            let response = self.arrow_ui(ui, "Restore from", Emphasis::Plain);
             if let Some(run) = &self.run {
                 restore_menu_ui(&response, &run.restorable, commands);
             }

@@ -2,10 +2,10 @@
 
 use egui::{Align, Painter, Pos2, Rect, Shape, Stroke, Vec2, pos2, vec2};
 
-use crate::model::{KeyExpr, OperatorSpec, Vertex};
+use crate::model::{KeyExpr, OperatorSpec, SinkKind, Vertex, WindowAggregate};
 
 use super::super::command::VertexKind;
-use super::super::figures::rate;
+use super::super::figures::{rate, span};
 use super::super::paint::{framed, text_in};
 use super::super::theme::{Theme, medium, regular, semibold};
 use super::card::source_line;
@@ -120,8 +120,19 @@ fn what_it_does(operator: &OperatorSpec) -> String {
         OperatorSpec::Source(spec) => source_line(spec),
         OperatorSpec::Map(spec) => format!("value × {}", spec.factor),
         OperatorSpec::KeyedSum(spec) => key_line(spec.key.as_ref()),
-        OperatorSpec::Window(spec) => format!("per {} ms", spec.size_ms),
-        OperatorSpec::Sink(_) => "collects what arrives".to_owned(),
+        OperatorSpec::Window(spec) => {
+            let what = match spec.aggregate {
+                WindowAggregate::Sum => "sum",
+                WindowAggregate::Count => "count",
+            };
+            let size = span(spec.size_ms.saturating_mul(1_000));
+            format!("{what} per {size}, {}", key_line(spec.key.as_ref()))
+        }
+        OperatorSpec::Sink(spec) => match spec.kind {
+            SinkKind::Plain => "plain: out at once".to_owned(),
+            SinkKind::Upsert => "upsert: newest per key".to_owned(),
+            SinkKind::TwoPhaseCommit { .. } => "two-phase commit".to_owned(),
+        },
     }
 }
 
@@ -136,6 +147,14 @@ pub fn key_line(key: Option<&KeyExpr>) -> String {
 }
 
 fn subtasks_line(vertex: &Vertex) -> String {
+    let mut line = subtasks_words(vertex);
+    if !vertex.has_explicit_uid {
+        line.push_str(" · no uid");
+    }
+    line
+}
+
+fn subtasks_words(vertex: &Vertex) -> String {
     match (&vertex.operator, vertex.parallelism) {
         (OperatorSpec::KeyedSum(_) | OperatorSpec::Window(_), _) => {
             format!("{} key groups", vertex.effective_max_parallelism())
@@ -160,6 +179,35 @@ pub fn paint_kind(painter: &Painter, theme: &Theme, kind: VertexKind, center: Po
                 let bar = Rect::from_center_size(center + vec2(2.0, y), vec2(11.0, 3.0));
                 painter.rect_filled(bar, 1.5, theme.text_soft);
                 painter.circle_filled(center + vec2(-7.0, y), 1.8, theme.key(i));
+            }
+        }
+        VertexKind::Map => {
+            painter.add(token_shape(
+                0,
+                center - vec2(7.0, 0.0),
+                Vec2::splat(8.0),
+                theme.key(1),
+            ));
+            painter.add(token_shape(
+                0,
+                center + vec2(7.0, 0.0),
+                Vec2::splat(8.0),
+                theme.key(2),
+            ));
+            let stroke = Stroke::new(1.5, theme.text_soft);
+            painter.hline(center.x - 2.0..=center.x + 2.0, center.y, stroke);
+        }
+        VertexKind::Window => {
+            for (i, x) in [-7.0, 0.0, 7.0].into_iter().enumerate() {
+                let pane = Rect::from_center_size(center + vec2(x, 0.0), vec2(6.0, 14.0));
+                let stroke = Stroke::new(1.0, theme.text_soft);
+                framed(
+                    painter,
+                    pane,
+                    1.5,
+                    theme.key(i).gamma_multiply(0.55),
+                    stroke,
+                );
             }
         }
         VertexKind::Sink => {

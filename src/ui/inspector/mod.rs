@@ -6,6 +6,7 @@ mod edge;
 mod job;
 mod ledger;
 mod overview;
+mod script;
 mod subtask;
 mod vertex;
 

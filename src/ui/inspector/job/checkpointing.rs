@@ -1,0 +1,123 @@
+//! When checkpoints are taken, how barriers treat records, and what becomes of checkpoints.
+
+use egui::Ui;
+
+use crate::model::{CheckpointConfig, CheckpointMode, Retention};
+
+use super::super::super::figures::span;
+use super::super::super::settings::{controls, group, remark, setting, table, warning};
+
+/// The interval that a person gets who switches it on.
+const FIRST_INTERVAL_MS: u64 = 1_000;
+/// Flink's smallest interval and timeout.
+const LEAST_MS: u64 = 10;
+
+pub fn group_ui(ui: &mut Ui, config: &mut CheckpointConfig) {
+    group(ui, "Checkpointing", &summary(config), |ui| {
+        when_ui(ui, config);
+        barriers_ui(ui, config);
+        failures_ui(ui, config);
+        kept_ui(ui, config);
+    });
+}
+
+fn summary(config: &CheckpointConfig) -> String {
+    let when = match config.interval_ms {
+        Some(ms) => format!("every {}", span(ms.saturating_mul(1_000))),
+        None => "on request".to_owned(),
+    };
+    let how = match (config.mode, config.unaligned) {
+        (CheckpointMode::ExactlyOnce, true) => "exactly-once, unaligned",
+        (mode, _) => mode.name(),
+    };
+    format!("{when} · {how} · {} retained", config.retained)
+}
+
+fn when_ui(ui: &mut Ui, config: &mut CheckpointConfig) {
+    setting(ui, &table::INTERVAL, |ui| {
+        let range = (LEAST_MS, FIRST_INTERVAL_MS);
+        controls::optional_milliseconds(ui, &mut config.interval_ms, range);
+    });
+    if config
+        .interval_ms
+        .is_some_and(|interval| interval < config.min_pause_ms)
+    {
+        remark(
+            ui,
+            "The minimum pause is longer, and takes the interval’s place.",
+        );
+    }
+    setting(ui, &table::TIMEOUT, |ui| {
+        controls::milliseconds(ui, &mut config.timeout_ms, LEAST_MS);
+    });
+    setting(ui, &table::MIN_PAUSE, |ui| {
+        controls::milliseconds(ui, &mut config.min_pause_ms, 0);
+    });
+    setting(ui, &table::MAX_CONCURRENT, |ui| {
+        controls::number(ui, &mut config.max_concurrent, (1, 10));
+    });
+}
+
+fn barriers_ui(ui: &mut Ui, config: &mut CheckpointConfig) {
+    setting(ui, &table::MODE, |ui| {
+        controls::choice(
+            ui,
+            &mut config.mode,
+            &CheckpointMode::ALL,
+            CheckpointMode::name,
+        );
+    });
+    setting(ui, &table::UNALIGNED, |ui| {
+        ui.checkbox(&mut config.unaligned, "");
+    });
+    if !config.unaligned {
+        return;
+    }
+    if config.mode != CheckpointMode::ExactlyOnce {
+        warning(
+            ui,
+            "Only exactly-once checkpoints can be unaligned: in this mode Flink switches it off.",
+        );
+    }
+    if config.max_concurrent != 1 {
+        warning(
+            ui,
+            "Unaligned checkpoints go one at a time: set Max. concurrent to 1.",
+        );
+    }
+    setting(ui, &table::ALIGNED_TIMEOUT, |ui| {
+        controls::milliseconds(ui, &mut config.aligned_timeout_ms, 0);
+    });
+}
+
+fn failures_ui(ui: &mut Ui, config: &mut CheckpointConfig) {
+    let unlimited = CheckpointConfig::UNLIMITED_FAILURES;
+    setting(ui, &table::TOLERABLE, |ui| {
+        controls::limited(ui, &mut config.tolerable_failed, (unlimited, 100, 0));
+    });
+    setting(ui, &table::FAIL_ON_ERRORS, |ui| {
+        for (words, number) in [("true", 0), ("false", unlimited)] {
+            ui.selectable_value(&mut config.tolerable_failed, number, words);
+        }
+    });
+}
+
+fn kept_ui(ui: &mut Ui, config: &mut CheckpointConfig) {
+    setting(ui, &table::RETAINED, |ui| {
+        controls::number(ui, &mut config.retained, (1, 20));
+    });
+    setting(ui, &table::RETENTION, |ui| {
+        controls::choice(ui, &mut config.retention, &Retention::ALL, retention_name);
+    });
+    setting(ui, &table::AFTER_FINISH, |ui| {
+        ui.checkbox(&mut config.after_tasks_finish, "");
+    });
+}
+
+fn retention_name(retention: Retention) -> &'static str {
+    match retention {
+        Retention::NoExternalized => "all are deleted",
+        Retention::DeleteOnCancellation => "stay if it failed",
+        Retention::RetainOnCancellation => "stay unless finished",
+    }
+}

@@ -1,0 +1,46 @@
+//! A sink: what a restart does to what it has taken.
+
+use egui::Ui;
+
+use crate::model::{SinkKind, SinkSpec};
+
+use super::super::super::settings::{controls, operator_table, setting};
+use super::super::super::widgets::{section, small_print};
+
+pub fn sink_ui(ui: &mut Ui, spec: &mut SinkSpec) {
+    section(ui, "Sink");
+    let transactional = match spec.kind {
+        SinkKind::TwoPhaseCommit { .. } => spec.kind,
+        _ => SinkKind::TwoPhaseCommit {
+            transaction_timeout_ms: SinkKind::DEFAULT_TRANSACTION_TIMEOUT_MS,
+        },
+    };
+    for kind in [SinkKind::Plain, SinkKind::Upsert, transactional] {
+        ui.radio_value(&mut spec.kind, kind, kind.name());
+        ui.indent(kind.name(), |ui| small_print(ui, meaning(kind)));
+    }
+    if let SinkKind::TwoPhaseCommit {
+        transaction_timeout_ms,
+    } = &mut spec.kind
+    {
+        setting(ui, &operator_table::TRANSACTION_TIMEOUT, |ui| {
+            controls::milliseconds(ui, transaction_timeout_ms, 1);
+        });
+    }
+}
+
+fn meaning(kind: SinkKind) -> &'static str {
+    match kind {
+        SinkKind::Plain => {
+            "What it has taken is out at once. After a restart everything since the last checkpoint comes out again."
+        }
+        SinkKind::Upsert => {
+            "The newest value of each key counts. Replays overwrite, so the end is right; readers may see values go \
+             back for a while."
+        }
+        SinkKind::TwoPhaseCommit { .. } => {
+            "Records go into a transaction: pre-committed at the barrier, committed once the checkpoint is complete. \
+             Nothing uncommitted is visible, nothing comes out twice."
+        }
+    }
+}
