@@ -1,9 +1,13 @@
 //! The window as a person uses it: the real app, driven by what is on screen, found by its label.
 
+#[path = "ui/acts.rs"]
+mod acts;
 #[path = "ui/keys.rs"]
 mod keys;
 #[path = "ui/runs.rs"]
 mod runs;
+#[path = "ui/settings.rs"]
+mod settings;
 
 use std::time::{Duration, Instant};
 

@@ -119,7 +119,10 @@ struct Item<'a> {
 
 impl Item<'_> {
     fn ui(&self, ui: &mut Ui, command: UiCommand, commands: &mut Vec<UiCommand>) {
-        let button = Button::new(self.text).shortcut_text(self.key);
+        let mut button = Button::new(self.text);
+        if !self.key.is_empty() {
+            button = button.shortcut_text(self.key);
+        }
         let response = ui.add_enabled(self.hindrance.is_none(), button);
         if response.clicked() {
             commands.push(command);

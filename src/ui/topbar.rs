@@ -174,8 +174,10 @@ impl TopBar<'_> {
         } else {
             self.restore_ui(ui, key("R"), commands);
         }
-        self.crash_ui(ui, key("X"), commands);
-        self.checkpoint_ui(ui, key("C"), commands);
+        // Without a run the arrows open nothing: where there is little room, they go first.
+        let has_arrows = self.run.is_some() || room != Room::Tight;
+        self.crash_ui(ui, (key("X"), has_arrows), commands);
+        self.checkpoint_ui(ui, (key("C"), has_arrows), commands);
     }
 
     /// Why nothing can be asked of the job.
@@ -187,7 +189,12 @@ impl TopBar<'_> {
             .or_else(|| run.is_failed.then_some("A subtask failed: restore first"))
     }
 
-    fn crash_ui(&self, ui: &mut Ui, key: Option<&str>, commands: &mut Vec<UiCommand>) {
+    fn crash_ui(
+        &self,
+        ui: &mut Ui,
+        (key, has_arrow): (Option<&str>, bool),
+        commands: &mut Vec<UiCommand>,
+    ) {
         let hindrance = self.action_hindrance();
         let crash = ActionButton {
             text: "Crash",
@@ -203,12 +210,14 @@ impl TopBar<'_> {
         };
         ui.scope(|ui| {
             ui.spacing_mut().item_spacing.x = 1.0;
-            let response = self.arrow_ui(ui, "More failures", Emphasis::Danger);
-            if let Some(run) = &self.run {
-                crash_menu_ui(&response, &run.acts, commands);
+            if has_arrow {
+                let response = self.arrow_ui(ui, "More failures", Emphasis::Danger);
+                if let Some(run) = &self.run {
+                    crash_menu_ui(&response, &run.acts, commands);
+                }
+                let hint = "Crash several, or a TaskManager, or inject a fault";
+                response.on_hover_text(if self.run.is_none() { NO_RUN } else { hint });
             }
-            let hint = "Crash several, or a TaskManager, or inject a fault";
-            response.on_hover_text(if self.run.is_none() { NO_RUN } else { hint });
             let response = crash.ui(ui);
             if response.clicked() {
                 commands.push(UiCommand::ArmCrash);
@@ -217,7 +226,12 @@ impl TopBar<'_> {
         });
     }
 
-    fn checkpoint_ui(&self, ui: &mut Ui, key: Option<&str>, commands: &mut Vec<UiCommand>) {
+    fn checkpoint_ui(
+        &self,
+        ui: &mut Ui,
+        (key, has_arrow): (Option<&str>, bool),
+        commands: &mut Vec<UiCommand>,
+    ) {
         let hindrance = self.action_hindrance();
         let checkpoint = ActionButton {
             text: "Checkpoint",
@@ -228,12 +242,14 @@ impl TopBar<'_> {
         };
         ui.scope(|ui| {
             ui.spacing_mut().item_spacing.x = 1.0;
-            let response = self.arrow_ui(ui, "Savepoints and stopping", Emphasis::Main);
-            if let Some(run) = &self.run {
-                savepoint_menu_ui(&response, &run.acts, commands);
+            if has_arrow {
+                let response = self.arrow_ui(ui, "Savepoints and stopping", Emphasis::Main);
+                if let Some(run) = &self.run {
+                    savepoint_menu_ui(&response, &run.acts, commands);
+                }
+                let hint = "Take a savepoint, stop, cancel or suspend the job";
+                response.on_hover_text(if self.run.is_none() { NO_RUN } else { hint });
             }
-            let hint = "Take a savepoint, stop, cancel or suspend the job";
-            response.on_hover_text(if self.run.is_none() { NO_RUN } else { hint });
             let response = checkpoint.ui(ui);
             if response.clicked() {
                 commands.push(UiCommand::Act(RunAction::Command(Command::Checkpoint)));

@@ -56,7 +56,7 @@ impl ActionButton<'_> {
             .x;
         let icon_width = if self.icon.is_some() { 20.0 } else { 0.0 };
         let key_width = if self.key.is_some() { 30.0 } else { 0.0 };
-        let padding = if self.text.is_empty() { 6.0 } else { 12.0 };
+        let padding = if self.text.is_empty() { 2.0 } else { 12.0 };
         let width = (padding * 2.0 + words + icon_width + key_width
             - if self.key.is_some() { 4.0 } else { 0.0 })
         .max(26.0);

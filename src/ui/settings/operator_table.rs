@@ -100,10 +100,6 @@ pub const TRANSACTION_TIMEOUT: Setting = Setting::flink(
      allows 15 min unless told otherwise.",
 );
 
-pub const OWN_PROCESS: Setting = Setting::own("Process a record", super::table::PROCESS.sentence);
-pub const OWN_SYNC: Setting = Setting::own("Snapshot, sync", super::table::SYNC.sentence);
-pub const OWN_ASYNC: Setting = Setting::own("Snapshot, async", super::table::ASYNC.sentence);
-
 pub const ONLY_SUBTASK: Setting = Setting::own(
     "Only subtask",
     "These costs are those of one subtask, which is then slower than its siblings.",
@@ -111,7 +107,7 @@ pub const ONLY_SUBTASK: Setting = Setting::own(
 
 /// All that an operator can be told, of every kind.
 #[cfg(test)]
-pub const ALL: [&Setting; 22] = [
+pub const ALL: [&Setting; 19] = [
     &UID,
     &EXPLICIT_UID,
     &PARALLELISM,
@@ -130,8 +126,5 @@ pub const ALL: [&Setting; 22] = [
     &WINDOW_SIZE,
     &AGGREGATE,
     &TRANSACTION_TIMEOUT,
-    &OWN_PROCESS,
-    &OWN_SYNC,
-    &OWN_ASYNC,
     &ONLY_SUBTASK,
 ];

@@ -4,7 +4,7 @@ use egui::Ui;
 
 use crate::model::{CostModel, Vertex, VertexCosts};
 
-use super::super::super::settings::{controls, group, operator_table, setting};
+use super::super::super::settings::{controls, group, operator_table, setting, table};
 
 pub fn costs_ui(ui: &mut Ui, usual: &CostModel, vertex: &mut Vertex) {
     let is_usual = vertex.costs == VertexCosts::default();
@@ -22,17 +22,9 @@ pub fn costs_ui(ui: &mut Ui, usual: &CostModel, vertex: &mut Vertex) {
             only_subtask,
         } = &mut vertex.costs;
         for (told, own, usual_us) in [
-            (&operator_table::OWN_PROCESS, process_us, usual.process_us),
-            (
-                &operator_table::OWN_SYNC,
-                snapshot_sync_us,
-                usual.snapshot_sync_us,
-            ),
-            (
-                &operator_table::OWN_ASYNC,
-                snapshot_async_us,
-                usual.snapshot_async_us,
-            ),
+            (&table::PROCESS, process_us, usual.process_us),
+            (&table::SYNC, snapshot_sync_us, usual.snapshot_sync_us),
+            (&table::ASYNC, snapshot_async_us, usual.snapshot_async_us),
         ] {
             setting(ui, told, |ui| controls::optional_cost(ui, own, usual_us));
         }
