@@ -2,7 +2,7 @@
 
 use egui::{Rect, Ui, vec2};
 
-use crate::engine::event::JobStatus;
+use crate::engine::event::{CheckpointKind, JobStatus};
 use crate::model::{CheckpointId, Command, SubtaskId};
 use crate::recording::view::{CheckpointStatus, CheckpointView, SnapshotView};
 use crate::run::RunAction;
@@ -10,6 +10,7 @@ use crate::run::RunAction;
 use super::super::command::{Selection, UiCommand};
 use super::super::figures::{bytes, seconds, span, value};
 use super::super::paint::checkpoint_square;
+use super::super::panels::facts::Phases;
 use super::super::theme::{Theme, semibold, size};
 use super::super::widgets::{ActionButton, Emphasis, figure, section, sentence, small_print};
 use super::{RunInspector, ledger_ui, linked_row};
@@ -24,14 +25,8 @@ pub fn checkpoint_ui(
     ui.horizontal(|ui| {
         let (slot, _) = ui.allocate_exact_size(vec2(26.0, 24.0), egui::Sense::hover());
         checkpoint_square(ui.painter(), slot, checkpoint.id, checkpoint.into(), theme);
-        let kind = if checkpoint.kind.name() == "checkpoint" {
-            "Checkpoint"
-        } else {
-            "Final checkpoint"
-        };
-        ui.label(
-            egui::RichText::new(format!("{kind} {}", checkpoint.id)).font(semibold(size::TITLE)),
-        );
+        let name = format!("{} {}", heading(checkpoint.kind), checkpoint.id);
+        ui.label(egui::RichText::new(name).font(semibold(size::TITLE)));
     });
     let (words, color) = match checkpoint.status {
         CheckpointStatus::Pending => (
@@ -41,6 +36,10 @@ pub fn checkpoint_ui(
         CheckpointStatus::Completed if checkpoint.retained => {
             ("Completed, and kept in the storage.".to_owned(), theme.ok)
         }
+        CheckpointStatus::Completed if checkpoint.kind.is_savepoint() => (
+            "Completed: it stays until you delete it, and no restart takes it by itself.".to_owned(),
+            theme.ok,
+        ),
         CheckpointStatus::Completed => (
             "Completed; a newer one took its place.".to_owned(),
             theme.text_soft,
@@ -58,13 +57,24 @@ pub fn checkpoint_ui(
     }
     section(ui, "Subtasks");
     for (id, snapshot) in &checkpoint.subtasks {
-        snapshot_ui(ui, inspector, *id, snapshot, commands);
+        snapshot_ui(ui, inspector, (*id, checkpoint, snapshot), commands);
     }
     for id in &checkpoint.finished {
         let name = inspector.scene.plan.subtask_name(*id);
         small_print(ui, &format!("{name} had finished before."));
     }
     ledger_ui(ui, inspector);
+}
+
+fn heading(kind: CheckpointKind) -> String {
+    match kind {
+        CheckpointKind::Periodic | CheckpointKind::Manual => "Checkpoint".to_owned(),
+        CheckpointKind::Final => "Final checkpoint".to_owned(),
+        CheckpointKind::Savepoint(format) => format!("Savepoint ({})", format.name()),
+        CheckpointKind::StopWithSavepoint { format, .. } => {
+            format!("Stop with savepoint ({})", format.name())
+        }
+    }
 }
 
 fn restore_ui(
@@ -136,8 +146,7 @@ fn figures_ui(ui: &mut Ui, inspector: &RunInspector<'_>, checkpoint: &Checkpoint
 fn snapshot_ui(
     ui: &mut Ui,
     inspector: &RunInspector<'_>,
-    id: SubtaskId,
-    snapshot: &SnapshotView,
+    (id, checkpoint, snapshot): (SubtaskId, &CheckpointView, &SnapshotView),
     commands: &mut Vec<UiCommand>,
 ) {
     let theme = Theme::of(ui.ctx());
@@ -160,6 +169,16 @@ fn snapshot_ui(
             .iter()
             .map(|(key, sum)| (key.to_string(), value(*sum))),
     );
+    let phases = Phases::of(checkpoint, snapshot);
+    for (name, us) in [
+        ("start delay", phases.start_delay_us),
+        ("alignment", phases.alignment_us),
+        ("sync part", phases.sync_us),
+        ("async part", phases.async_us),
+        ("end to end", phases.end_to_end_us),
+    ] {
+        captured.extend(us.map(|us| (name.to_owned(), span(us))));
+    }
     for (name, value) in captured {
         let rect = ui.available_rect_before_wrap();
         let inset =

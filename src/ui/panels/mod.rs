@@ -15,7 +15,7 @@ use super::timeline::index::TimelineIndex;
 use super::timeline::{TimelineView, timeline_ui};
 use super::widgets::tab_button;
 
-pub use checkpoints::checkpoints_ui;
+pub use checkpoints::{checkpoints_ui, facts};
 
 /// What the views show of a run.
 pub struct PanelView<'a> {

@@ -1,38 +1,36 @@
-//! All checkpoints of the run in a table, newest first.
+//! All checkpoints of the run in a table, newest first: every one, where Flink's page shows ten.
 
 use egui::{Align, Rect, Role, ScrollArea, Sense, Ui, WidgetInfo, pos2, vec2};
 
 use crate::recording::view::{CheckpointStatus, CheckpointView};
 
-use super::super::command::{Selection, UiCommand};
-use super::super::figures::{bytes, seconds, span};
-use super::super::paint::{checkpoint_square, filled, text_in};
-use super::super::scene::Scene;
-use super::super::theme::{Theme, medium, regular, size};
-use super::empty_ui;
+use super::super::super::command::{Selection, UiCommand};
+use super::super::super::figures::{bytes, seconds, span};
+use super::super::super::paint::{checkpoint_square, filled, text_in};
+use super::super::super::scene::Scene;
+use super::super::super::theme::{Theme, medium, regular, size};
+use super::facts::{end_to_end_us, in_flight_bytes, latest_ack_us};
 
 /// Column titles, and the share of the width each takes.
-const COLUMNS: [(&str, f32, Align); 7] = [
-    ("", 0.05, Align::Min),
-    ("Kind", 0.14, Align::Min),
-    ("Status", 0.34, Align::Min),
-    ("Triggered", 0.13, Align::Max),
-    ("Duration", 0.12, Align::Max),
-    ("Acknowledged", 0.12, Align::Max),
-    ("Size", 0.10, Align::Max),
+const COLUMNS: [(&str, f32, Align); 9] = [
+    ("", 0.045, Align::Min),
+    ("Type", 0.125, Align::Min),
+    ("Status", 0.21, Align::Min),
+    ("Acknowledged", 0.115, Align::Max),
+    ("Triggered", 0.095, Align::Max),
+    ("Latest ack", 0.095, Align::Max),
+    ("End to end", 0.095, Align::Max),
+    ("Checkpointed", 0.105, Align::Max),
+    ("In-flight", 0.115, Align::Max),
 ];
-const ROW: f32 = 30.0;
+const ROW: f32 = 28.0;
 
-pub fn checkpoints_ui(
+pub fn history_ui(
     ui: &mut Ui,
     scene: Scene<'_>,
     selection: &Selection,
     commands: &mut Vec<UiCommand>,
 ) {
-    if scene.view.checkpoints.is_empty() {
-        empty_ui(ui, "No checkpoint yet. Press Checkpoint (C) to take one.");
-        return;
-    }
     let theme = Theme::of(ui.ctx());
     let (header, _) = ui.allocate_exact_size(vec2(ui.available_width(), 22.0), Sense::hover());
     for (slot, (title, _, align)) in cells(header).zip(COLUMNS) {
@@ -51,7 +49,7 @@ pub fn checkpoints_ui(
         .auto_shrink(false)
         .show_rows(ui, ROW, rows.len(), |ui, range| {
             for checkpoint in &rows[range] {
-                row_ui(ui, scene, checkpoint, selection, commands);
+                row_ui(ui, checkpoint, selection, commands);
             }
         });
 }
@@ -69,7 +67,6 @@ fn cells(row: Rect) -> impl Iterator<Item = Rect> {
 
 fn row_ui(
     ui: &mut Ui,
-    scene: Scene<'_>,
     checkpoint: &CheckpointView,
     selection: &Selection,
     commands: &mut Vec<UiCommand>,
@@ -83,7 +80,7 @@ fn row_ui(
         (false, false) => theme.card,
     };
     filled(ui.painter(), row, 5.0, fill);
-    let texts = texts(scene, checkpoint);
+    let texts = texts(checkpoint);
     for (place, (slot, (_, _, align))) in cells(row).zip(COLUMNS).enumerate() {
         if place == 0 {
             let square =
@@ -113,24 +110,25 @@ fn row_ui(
     }
 }
 
-fn texts(scene: Scene<'_>, checkpoint: &CheckpointView) -> [String; 6] {
+fn texts(checkpoint: &CheckpointView) -> [String; 8] {
     let status = match checkpoint.status {
         CheckpointStatus::Pending => "pending".to_owned(),
+        CheckpointStatus::Completed if checkpoint.kind.is_savepoint() => "completed".to_owned(),
         CheckpointStatus::Completed if checkpoint.retained => "completed · retained".to_owned(),
         CheckpointStatus::Completed => "completed · subsumed".to_owned(),
         CheckpointStatus::Aborted(reason) => format!("aborted · {}", reason.name()),
     };
-    let until_us = checkpoint.decided_us.unwrap_or(scene.clock_us);
+    let (done, all) = (checkpoint.acknowledged(), checkpoint.subtasks.len());
+    let percent = (done * 100).checked_div(all).unwrap_or(100);
+    let not_yet = || "n/a".to_owned();
     [
         checkpoint.kind.name().to_owned(),
         status,
+        format!("{done}/{all} ({percent} %)"),
         seconds(checkpoint.triggered_us),
-        span(until_us.saturating_sub(checkpoint.triggered_us)),
-        format!(
-            "{} / {}",
-            checkpoint.acknowledged(),
-            checkpoint.subtasks.len()
-        ),
+        latest_ack_us(checkpoint).map_or_else(not_yet, seconds),
+        end_to_end_us(checkpoint).map_or_else(not_yet, span),
         bytes(checkpoint.size_bytes()),
+        bytes(in_flight_bytes(checkpoint)),
     ]
 }
