@@ -35,6 +35,7 @@ mod inspector;
 mod menu;
 mod paint;
 mod panels;
+mod passing;
 mod phrases;
 #[cfg(test)]
 mod pictures;

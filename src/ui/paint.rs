@@ -120,14 +120,28 @@ impl From<&CheckpointView> for SquareKind {
 }
 
 /// A checkpoint, everywhere the same: its number in a square of its colour; dashed while pending, struck through
-/// when aborted.
+/// when aborted. A savepoint is pinned.
 pub fn checkpoint_square(
     painter: &Painter,
     rect: Rect,
-    id: CheckpointId,
-    kind: SquareKind,
+    checkpoint: &CheckpointView,
     theme: &Theme,
 ) {
+    paint_square(painter, rect, checkpoint.id, checkpoint.into(), theme);
+    if checkpoint.kind.is_savepoint() {
+        paint_pin(painter, rect.right_top(), theme);
+    }
+}
+
+/// A drawing pin: what it holds stays until a person takes it away.
+pub fn paint_pin(painter: &Painter, corner: Pos2, theme: &Theme) {
+    let head = corner + vec2(-1.0, 1.0);
+    let stem = Stroke::new(1.5, theme.text);
+    painter.line_segment([head, head + vec2(-4.5, 5.5)], stem);
+    painter.circle(head, 3.5, theme.text, Stroke::new(1.0, theme.panel));
+}
+
+fn paint_square(painter: &Painter, rect: Rect, id: CheckpointId, kind: SquareKind, theme: &Theme) {
     let color = theme.checkpoint(id);
     let radius = rect.height() * 0.2;
     let font = semibold((rect.height() * 0.54).max(11.0));

@@ -188,13 +188,7 @@ fn state_row(pen: &Pen<'_>, row: Rect, shown: Option<&CheckpointView>, groups: &
     let mut x = row.left();
     if let Some(checkpoint) = shown {
         let square = Rect::from_min_size(pos2(x, row.center().y - 12.0), vec2(26.0, 24.0));
-        checkpoint_square(
-            pen.painter,
-            square,
-            checkpoint.id,
-            checkpoint.into(),
-            pen.theme,
-        );
+        checkpoint_square(pen.painter, square, checkpoint, pen.theme);
         x = square.right() + 10.0;
     }
     let is_failed = matches!(pen.scene.view.job, JobStatus::Restarting { .. });

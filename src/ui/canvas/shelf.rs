@@ -116,7 +116,9 @@ fn title(pen: &Pen<'_>, rect: Rect, size: HudSize) {
 /// What is stored, then what is pending; the newest if not all fit.
 fn shown<'a>(pen: &Pen<'a>, room: usize) -> Vec<&'a CheckpointView> {
     let is_shown = |checkpoint: &&CheckpointView| {
-        checkpoint.retained || checkpoint.status == CheckpointStatus::Pending
+        let is_kept =
+            checkpoint.kind.is_savepoint() && checkpoint.status == CheckpointStatus::Completed;
+        checkpoint.retained || is_kept || checkpoint.status == CheckpointStatus::Pending
     };
     let mut chips: Vec<_> = pen.scene.checkpoints().filter(is_shown).collect();
     let surplus = chips.len().saturating_sub(room);
@@ -133,6 +135,11 @@ fn chip_ui(
 ) {
     let color = pen.theme.checkpoint(checkpoint.id);
     let is_pending = checkpoint.status == CheckpointStatus::Pending;
+    let kind = if checkpoint.kind.is_savepoint() {
+        "savepoint"
+    } else {
+        "completed"
+    };
     let (state, detail) = if is_pending {
         (
             "pending",
@@ -143,7 +150,7 @@ fn chip_ui(
             ),
         )
     } else {
-        ("completed", bytes(checkpoint.size_bytes()))
+        (kind, bytes(checkpoint.size_bytes()))
     };
     if is_pending {
         dashed_frame(pen.painter, chip, 6.0, Stroke::new(1.2, color));
@@ -158,13 +165,7 @@ fn chip_ui(
     }
     let square =
         Rect::from_center_size(pos2(chip.left() + 19.0, chip.center().y), vec2(22.0, 24.0));
-    checkpoint_square(
-        pen.painter,
-        square,
-        checkpoint.id,
-        checkpoint.into(),
-        pen.theme,
-    );
+    checkpoint_square(pen.painter, square, checkpoint, pen.theme);
     let line = |y: f32, text: &str, font, color: Color32| {
         let at = pos2(square.right() + 8.0, chip.center().y + y - 8.0);
         text_in(

@@ -42,6 +42,8 @@ pub struct Sprite<'a> {
     /// World points along the channel.
     pub extent: f32,
     kind: SpriteKind<'a>,
+    /// Around it, in the colour of the checkpoint that it is part of.
+    ring: Option<Color32>,
 }
 
 enum SpriteKind<'a> {
@@ -69,10 +71,12 @@ pub fn sprite<'a>(
         StreamElement::Event(StreamEvent::CancelCheckpoint(id)) => Sprite {
             extent: 14.0 * scale.factor(),
             kind: SpriteKind::Cancel(*id),
+            ring: None,
         },
         StreamElement::Event(_) => Sprite {
             extent: 12.0 * scale.factor(),
             kind: SpriteKind::End,
+            ring: None,
         },
     }
 }
@@ -83,6 +87,7 @@ pub fn barrier_sprite(scale: TubeScale, id: CheckpointId) -> Sprite<'static> {
     Sprite {
         extent: (POLE + FLAG) * scale.factor(),
         kind: SpriteKind::Barrier(id),
+        ring: None,
     }
 }
 
@@ -111,6 +116,7 @@ fn token<'a>(
             color,
             label,
         },
+        ring: None,
     }
 }
 
@@ -141,6 +147,11 @@ impl Sprite<'_> {
         }
     }
 
+    /// It is part of a checkpoint of this colour: it was under way when the barrier overtook it.
+    pub fn mark(&mut self, color: Color32) {
+        self.ring = Some(color);
+    }
+
     /// Take `extent`, and paint no figure unless `is_labelled`.
     pub fn shrink(&mut self, extent: f32, is_labelled: bool) {
         self.extent = extent;
@@ -161,7 +172,15 @@ impl Sprite<'_> {
                 // Where tokens are pushed together they overlap, but keep their shape.
                 let width = self.extent.max(scale.token_height());
                 let size = vec2(pen.scaled(width), pen.scaled(scale.token_height()));
-                let shape = token_shape(pen.scene.source_index(record), center, size, *color);
+                let source = pen.scene.source_index(record);
+                if let Some(ring) = self.ring {
+                    let wide = size + Vec2::splat(pen.scaled(5.0).max(3.0));
+                    pen.painter.add(token_shape(source, center, wide, ring));
+                    let rim = size + Vec2::splat(pen.scaled(1.5).max(1.0));
+                    pen.painter
+                        .add(token_shape(source, center, rim, pen.theme.tube));
+                }
+                let shape = token_shape(source, center, size, *color);
                 pen.painter.add(shape);
                 if let Some(galley) = label {
                     pen.painter

@@ -3,9 +3,10 @@
 use egui::{Color32, Pos2, Rect, Shape, Stroke, pos2, vec2};
 
 use crate::model::{ChannelId, CheckpointId};
-use crate::recording::view::ChannelView;
+use crate::recording::view::{ChannelView, InFlight};
 
 use super::super::paint::filled;
+use super::super::passing::{Passing, passing};
 use super::curve::Curve;
 use super::motion::{Motion, identity};
 use super::pen::Pen;
@@ -115,13 +116,26 @@ pub fn paint_elements(
     // The gate itself takes a little of the channel.
     let clearance = 5.0 * scale.factor();
     let length = curve.length() - clearance;
+    let passing = passing(&view.queue);
+    let mut row: Vec<&InFlight> = Vec::with_capacity(view.queue.len());
     let mut sprites: Vec<(f32, Sprite<'_>)> = Vec::with_capacity(view.queue.len() + 1);
+    let mut above: Vec<(f32, Sprite<'_>)> = Vec::new();
     if let Some((checkpoint, _)) = view.blocked {
         sprites.push((1.0, barrier_sprite(scale, checkpoint)));
     }
-    for item in &view.queue {
-        let sprite = sprite(pen, scale, channel, &item.element);
-        sprites.push((progress(item, pen.scene.clock_us), sprite));
+    for (item, passing) in view.queue.iter().zip(&passing) {
+        let mut sprite = sprite(pen, scale, channel, &item.element);
+        let progress = progress(item, pen.scene.clock_us);
+        match passing {
+            Passing::Overtakes => {
+                above.push((progress, sprite));
+                continue;
+            }
+            Passing::Overtaken(checkpoint) => sprite.mark(pen.theme.checkpoint(*checkpoint)),
+            Passing::Keeps => {}
+        }
+        row.push(item);
+        sprites.push((progress, sprite));
     }
     shrink_to_fit(&mut sprites, scale, length);
     let elements = sprites
@@ -129,10 +143,10 @@ pub fn paint_elements(
         .map(|(progress, sprite)| (*progress, sprite.extent));
     let elements: Vec<(f32, f32)> = elements.collect();
     let mut places = distances(length, &elements);
-    let skipped = places.len() - view.queue.len();
+    let skipped = places.len() - row.len();
     move_up(
         pen,
-        (channel, view, length),
+        (channel, &row, length),
         &elements[skipped..],
         &mut places[skipped..],
         motion,
@@ -140,6 +154,17 @@ pub fn paint_elements(
     let mut barriers = Vec::new();
     for ((_, sprite), distance) in sprites.iter().zip(places).rev() {
         let at = curve.before_end(distance + clearance);
+        sprite.paint(pen, scale, at);
+        if let Some(id) = sprite.barrier() {
+            let at = pen.pos(at);
+            barriers.push(PlacedBarrier { id, channel, at });
+        }
+    }
+    // What overtakes goes past the row, a little above it.
+    let lift = vec2(0.0, -scale.width * 0.45);
+    for (progress, sprite) in above {
+        let along = ((1.0 - progress) * length).max(sprite.extent / 2.0);
+        let at = curve.before_end(along + clearance) + lift;
         sprite.paint(pen, scale, at);
         if let Some(id) = sprite.barrier() {
             let at = pen.pos(at);
@@ -167,14 +192,14 @@ fn shrink_to_fit(sprites: &mut [(f32, Sprite<'_>)], scale: TubeScale, length: f3
 /// Let the queue follow at the pace at which the receiver takes elements.
 fn move_up(
     pen: &Pen<'_>,
-    (channel, view, length): (ChannelId, &ChannelView, f32),
+    (channel, row, length): (ChannelId, &[&InFlight], f32),
     elements: &[(f32, f32)],
     places: &mut [f32],
     motion: &mut Motion,
 ) {
     let process_us = pen.scene.job.config.costs.process_us.max(1) as f32;
     let mut least = 0.0_f32;
-    for ((item, (_, extent)), place) in view.queue.iter().zip(elements).zip(places) {
+    for ((item, (_, extent)), place) in row.iter().zip(elements).zip(places) {
         let travel_us = item.ready_us.saturating_sub(item.sent_us).max(1) as f32;
         let pace = length / travel_us + extent / (0.9 * process_us);
         // A squeezed channel has no room to keep apart.

@@ -10,6 +10,7 @@ use crate::model::{ChannelId, CheckpointId, Record, StreamElement};
 use crate::recording::view::{ChannelView, InFlight};
 
 use super::figures::{count, list, seconds, span, value};
+use super::passing::{Passing, passing};
 use super::scene::{Scene, element_name, first_record};
 
 pub use status::{Status, Tone, lost_state, not_up_text, status_of};
@@ -207,7 +208,25 @@ pub fn records_before_barrier(
     Some(records.collect())
 }
 
+/// A barrier has overtaken the first record: it is part of that checkpoint.
+fn overtaken(channel: &ChannelView) -> Option<String> {
+    let place = channel
+        .queue
+        .iter()
+        .position(|item| matches!(item.element, StreamElement::Record(_)))?;
+    match passing(&channel.queue)[place] {
+        Passing::Overtaken(checkpoint) => Some(format!(
+            "Barrier {checkpoint} has overtaken it: it becomes part of checkpoint {checkpoint}, and is processed \
+             after that."
+        )),
+        Passing::Keeps | Passing::Overtakes => None,
+    }
+}
+
 fn behind_event(channel: &ChannelView) -> Option<String> {
+    if let Some(reason) = overtaken(channel) {
+        return Some(reason);
+    }
     let head = channel.queue.front()?;
     match &head.element {
         StreamElement::Record(_) => None,

@@ -24,7 +24,7 @@ pub fn checkpoint_ui(
     let theme = Theme::of(ui.ctx());
     ui.horizontal(|ui| {
         let (slot, _) = ui.allocate_exact_size(vec2(26.0, 24.0), egui::Sense::hover());
-        checkpoint_square(ui.painter(), slot, checkpoint.id, checkpoint.into(), theme);
+        checkpoint_square(ui.painter(), slot, checkpoint, theme);
         let name = format!("{} {}", heading(checkpoint.kind), checkpoint.id);
         ui.label(egui::RichText::new(name).font(semibold(size::TITLE)));
     });
@@ -37,7 +37,8 @@ pub fn checkpoint_ui(
             ("Completed, and kept in the storage.".to_owned(), theme.ok)
         }
         CheckpointStatus::Completed if checkpoint.kind.is_savepoint() => (
-            "Completed: it stays until you delete it, and no restart takes it by itself.".to_owned(),
+            "Completed: it stays until you delete it, and no restart takes it by itself."
+                .to_owned(),
             theme.ok,
         ),
         CheckpointStatus::Completed => (

@@ -53,6 +53,7 @@ pub struct CheckpointBar {
     pub sync_end_us: Option<u64>,
     pub decided_us: Option<u64>,
     pub is_aborted: bool,
+    pub is_savepoint: bool,
     pub must_ack: usize,
     /// How many subtasks have captured their state.
     pub captured: usize,
@@ -198,11 +199,13 @@ impl TimelineIndex {
             EventKind::Triggered {
                 checkpoint,
                 must_ack,
+                kind,
                 ..
             } => {
                 let bar = CheckpointBar {
                     triggered_us: at_us,
                     must_ack: must_ack.len(),
+                    is_savepoint: kind.is_savepoint(),
                     ..CheckpointBar::default()
                 };
                 self.checkpoints.insert(*checkpoint, bar);

@@ -6,7 +6,7 @@ use crate::model::CheckpointId;
 
 use super::super::command::{Selection, UiCommand};
 use super::super::figures::span;
-use super::super::paint::filled;
+use super::super::paint::{filled, paint_pin};
 use super::super::theme::{Theme, regular, semibold};
 use super::index::CheckpointBar;
 use super::{Axis, TimelineView};
@@ -133,10 +133,15 @@ fn lane_ui(
     } else {
         regular(12.0)
     };
+    let noun = if bar.is_savepoint {
+        "savepoint"
+    } else {
+        "checkpoint"
+    };
     painter.text(
         lane.left_center(),
         Align2::LEFT_CENTER,
-        format!("checkpoint {id}"),
+        format!("{noun} {id}"),
         font,
         color,
     );
@@ -163,6 +168,9 @@ fn lane_ui(
     let tip = pos2(axis.x(bar.triggered_us) + 1.0, y + 7.0);
     let points = vec![tip, tip + vec2(4.0, 7.0), tip + vec2(-4.0, 7.0)];
     painter.add(Shape::convex_polygon(points, fill, Stroke::NONE));
+    if let Some((_, _, to)) = phases.last().filter(|_| bar.is_savepoint) {
+        paint_pin(painter, pos2(axis.x(*to) + 2.0, y - 6.0), theme);
+    }
     let state = match bar.decided_us {
         None => "pending".to_owned(),
         Some(_) if bar.is_aborted => "aborted".to_owned(),
@@ -171,7 +179,7 @@ fn lane_ui(
             span(decided_us.saturating_sub(bar.triggered_us))
         ),
     };
-    let label = format!("checkpoint {id}, {state}");
+    let label = format!("{noun} {id}, {state}");
     response.widget_info(|| WidgetInfo::labeled(Role::Button, true, &label));
     if response.clicked() {
         commands.push(UiCommand::Select(Selection::Checkpoint(id)));

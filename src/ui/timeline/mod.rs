@@ -14,6 +14,7 @@ use crate::run::RunAction;
 use super::command::{Selection, UiCommand};
 use super::figures::seconds;
 use super::paint::{elided, filled};
+use super::phrases::{command_words, when_words};
 use super::theme::{Theme, medium, regular, semibold, size};
 use index::{Mark, MarkKind, Phase, TimelineIndex};
 use lanes::lanes_ui;
@@ -113,7 +114,7 @@ pub fn timeline_ui(ui: &mut Ui, view: &TimelineView<'_>, commands: &mut Vec<UiCo
     let lanes = Rect::from_min_max(pos2(chart.left(), activity.bottom() + 10.0), chart.max);
     lanes_ui(ui, &painter, lanes, axis, view, commands);
     paint_marks(&painter, theme, chart, axis, &view.index.marks);
-    paint_script(&painter, theme, chart, axis, view);
+    script_ui(ui, &painter, chart, axis, view);
     paint_cursor(&painter, theme, chart, axis, view);
     footer_ui(ui, &painter, footer, view);
 }
@@ -261,14 +262,9 @@ fn spread(xs: impl Iterator<Item = f32>, pitch: f32) -> Vec<f32> {
     xs.map(place).collect()
 }
 
-/// The script's commands: a flag where one was carried out, a hollow one where one is due.
-fn paint_script(
-    painter: &Painter,
-    theme: &Theme,
-    chart: Rect,
-    axis: Axis,
-    view: &TimelineView<'_>,
-) {
+/// The script's commands: a flag where one was carried out, a hollow one where one is due; under the pointer, which.
+fn script_ui(ui: &Ui, painter: &Painter, chart: Rect, axis: Axis, view: &TimelineView<'_>) {
+    let theme = Theme::of(ui.ctx());
     let y = chart.top() + AXIS_HEIGHT - 8.0;
     for (entry, line) in view.job.script.iter().enumerate() {
         let fired = view.script_fired_us.get(entry).copied().flatten();
@@ -289,14 +285,39 @@ fn paint_script(
             pos2(x + 5.0, y + 8.0),
             pos2(x - 5.0, y + 8.0),
         ];
-        let color = if matches!(line.command, Command::Crash { .. }) {
+        let color = if is_harm(&line.command) {
             theme.error
         } else {
             theme.text_soft
         };
         let fill = if fired.is_some() { color } else { theme.panel };
         painter.add(Shape::convex_polygon(points, fill, Stroke::new(1.0, color)));
+        let around = Rect::from_center_size(pos2(x, y + 4.0), vec2(14.0, 14.0));
+        let response = ui.interact(
+            around,
+            ui.scope_id().with(("script", entry)),
+            Sense::hover(),
+        );
+        let (when, what) = (
+            when_words(view.job, &line.when),
+            command_words(view.job, &line.command),
+        );
+        let state = if fired.is_some() { "done" } else { "due" };
+        let words = format!("The script, {when}: {what} ({state})");
+        response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &words));
+        response.on_hover_text(words);
     }
+}
+
+/// Whether the command lets something go wrong.
+fn is_harm(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Crash { .. }
+            | Command::CrashSeveral { .. }
+            | Command::CrashTaskManager { .. }
+            | Command::Inject(_)
+    )
 }
 
 fn paint_cursor(

@@ -85,13 +85,7 @@ fn row_ui(
         if place == 0 {
             let square =
                 Rect::from_center_size(pos2(slot.left() + 12.0, slot.center().y), vec2(22.0, 20.0));
-            checkpoint_square(
-                ui.painter(),
-                square,
-                checkpoint.id,
-                checkpoint.into(),
-                theme,
-            );
+            checkpoint_square(ui.painter(), square, checkpoint, theme);
         } else {
             text_in(
                 ui.painter(),
