@@ -100,6 +100,13 @@ pub const TRANSACTION_TIMEOUT: Setting = Setting::flink(
      allows 15 min unless told otherwise.",
 );
 
+pub const GIVE_UP: Setting = Setting::flink(
+    "Timed out",
+    "ignoreFailuresAfterTransactionTimeout",
+    "A commit that fails after the timeout is given up: its records are lost, and the job goes on.",
+)
+.but("Otherwise the job fails and tries again, without end.");
+
 pub const ONLY_SUBTASK: Setting = Setting::own(
     "Only subtask",
     "These costs are those of one subtask, which is then slower than its siblings.",
@@ -107,7 +114,7 @@ pub const ONLY_SUBTASK: Setting = Setting::own(
 
 /// All that an operator can be told, of every kind.
 #[cfg(test)]
-pub const ALL: [&Setting; 19] = [
+pub const ALL: [&Setting; 20] = [
     &UID,
     &EXPLICIT_UID,
     &PARALLELISM,
@@ -126,5 +133,6 @@ pub const ALL: [&Setting; 19] = [
     &WINDOW_SIZE,
     &AGGREGATE,
     &TRANSACTION_TIMEOUT,
+    &GIVE_UP,
     &ONLY_SUBTASK,
 ];

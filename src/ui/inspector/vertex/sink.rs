@@ -13,6 +13,7 @@ pub fn sink_ui(ui: &mut Ui, spec: &mut SinkSpec) {
         SinkKind::TwoPhaseCommit { .. } => spec.kind,
         _ => SinkKind::TwoPhaseCommit {
             transaction_timeout_ms: SinkKind::DEFAULT_TRANSACTION_TIMEOUT_MS,
+            ignore_failures_after_timeout: false,
         },
     };
     for kind in [SinkKind::Plain, SinkKind::Upsert, transactional] {
@@ -21,10 +22,14 @@ pub fn sink_ui(ui: &mut Ui, spec: &mut SinkSpec) {
     }
     if let SinkKind::TwoPhaseCommit {
         transaction_timeout_ms,
+        ignore_failures_after_timeout,
     } = &mut spec.kind
     {
         setting(ui, &operator_table::TRANSACTION_TIMEOUT, |ui| {
             controls::milliseconds(ui, transaction_timeout_ms, 1);
+        });
+        setting(ui, &operator_table::GIVE_UP, |ui| {
+            ui.checkbox(ignore_failures_after_timeout, "drop it and go on");
         });
     }
 }
