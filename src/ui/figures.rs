@@ -1,6 +1,8 @@
 //! Figures as people read them: always with a unit, never longer than they need be.
 
 use rust_decimal::Decimal;
+
+use crate::model::{EventTime, TimeWindow};
 use rust_decimal::prelude::ToPrimitive;
 
 /// `0.472 s`
@@ -95,6 +97,28 @@ fn trimmed(mut text: String) -> String {
         text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
     }
     text
+}
+
+/// A moment of event time: `1.200 s`, `end` once nothing follows.
+#[must_use]
+pub fn event_time(time: EventTime) -> String {
+    match time {
+        EventTime::MAX => "end".to_owned(),
+        EventTime(ms) if ms < 0 => format!("−{}", span(ms.unsigned_abs().saturating_mul(1_000))),
+        EventTime(ms) => seconds(ms.unsigned_abs().saturating_mul(1_000)),
+    }
+}
+
+/// A window's begin and end: `1.0–2.0 s`.
+#[must_use]
+pub fn window_span(window: TimeWindow) -> String {
+    let tenths = |ms: i64| ms % 100 == 0;
+    if tenths(window.start_ms) && tenths(window.end_ms) {
+        let s = |ms: i64| ms as f64 / 1e3;
+        format!("{:.1}–{:.1} s", s(window.start_ms), s(window.end_ms))
+    } else {
+        window.to_string()
+    }
 }
 
 #[cfg(test)]

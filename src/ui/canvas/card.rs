@@ -4,31 +4,20 @@ use egui::{Align, Align2, Color32, FontId, Rect, Stroke, pos2, vec2};
 
 use crate::engine::event::SubtaskStatus;
 use crate::engine::plan::SubtaskPlan;
-use crate::model::{OperatorSpec, SourceKind, SourceSpec, SubtaskId};
+use crate::model::{EventTime, SubtaskId};
 use crate::recording::view::SubtaskView;
 
-use super::super::explain::{Status, Tone, lost_state, status_of};
-use super::super::figures::{rate, value};
+use super::super::explain::{Status, Tone, status_of};
+use super::super::figures::event_time;
 use super::super::paint::{TINT_ALPHA, dot, filled, framed, hatch, text_in};
 use super::super::theme::{Theme, medium, regular, semibold, space};
 use super::density::Density;
 use super::pen::{Pen, font_size};
+use super::rows::{RowText, rows};
+use super::token::watermark_tick;
 
 /// A card lower than this on the screen is only a mark.
 const MIN_CARD: f32 = 12.0;
-/// How long a changed row stays tinted, in virtual time.
-const TINT_US: u64 = 400_000;
-
-/// One line of a card: a dot, a name, a figure.
-struct RowText {
-    dot: Option<Color32>,
-    name: String,
-    value: String,
-    /// 0 ..= 1: how recently the figure changed.
-    fresh: f32,
-    /// It shows what is lost.
-    is_gone: bool,
-}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Highlight {
@@ -155,7 +144,11 @@ fn full(pen: &Pen<'_>, id: SubtaskId, rect: Rect, ink: Ink) {
         );
     }
     let bottom = rect.height() / z - 15.0;
-    paint_status(pen, line(inner, bottom, z), &status_of(pen.scene, id), ink);
+    let mut slot = line(inner, bottom, z);
+    if let Some(used) = paint_watermark(pen, id, slot, ink) {
+        slot.max.x = used.left() - 6.0;
+    }
+    paint_status(pen, slot, &status_of(pen.scene, id), ink);
 }
 
 fn short(pen: &Pen<'_>, id: SubtaskId, rect: Rect, ink: Ink, density: Density) {
@@ -333,6 +326,22 @@ fn paint_status(pen: &Pen<'_>, slot: Rect, status: &Status, ink: Ink) {
     small(pen, words, status.short(), color);
 }
 
+/// How far the subtask's event time has come, at the right of the status line; none: it knows no event time.
+fn paint_watermark(pen: &Pen<'_>, id: SubtaskId, slot: Rect, ink: Ink) -> Option<Rect> {
+    let watermark = pen.scene.subtask(id).watermark;
+    let size = font_size(11.5, pen.zoom()).filter(|_| watermark != EventTime::NONE)?;
+    let words = event_time(watermark);
+    let font = medium(size);
+    let used = text_in(pen.painter, slot, Align::Max, &words, font, ink.dim);
+    let z = pen.zoom();
+    let tick = pos2(used.left() - 7.0 * z, used.center().y);
+    watermark_tick(pen, tick, 11.0 * z, pen.theme.text_soft);
+    Some(Rect::from_min_max(
+        pos2(tick.x - 4.0 * z, used.top()),
+        used.max,
+    ))
+}
+
 fn small(pen: &Pen<'_>, slot: Rect, words: &str, color: Color32) {
     if let Some(size) = font_size(11.5, pen.zoom()) {
         text_in(pen.painter, slot, Align::Min, words, regular(size), color);
@@ -347,105 +356,5 @@ pub fn tone(theme: &Theme, tone: Tone) -> Color32 {
         Tone::Good => theme.ok,
         Tone::Waiting => theme.warn,
         Tone::Bad => theme.error,
-    }
-}
-
-fn rows(pen: &Pen<'_>, id: SubtaskId) -> Vec<RowText> {
-    let subtask = pen.scene.subtask(id);
-    match &pen.scene.plan.subtask(id).operator {
-        OperatorSpec::Source(spec) => {
-            let offset = plain(pen.theme, "offset", subtask.offset.to_string());
-            let is_gone = lost_state(pen.scene, id).is_some();
-            vec![
-                RowText { is_gone, ..offset },
-                RowText {
-                    dot: None,
-                    name: source_line(spec),
-                    value: rate(spec.rate_per_s),
-                    fresh: 0.0,
-                    is_gone: false,
-                },
-            ]
-        }
-        OperatorSpec::Map(_) => {
-            let processed = subtask.processed.to_string();
-            vec![plain(pen.theme, "processed", processed)]
-        }
-        OperatorSpec::KeyedSum(_) | OperatorSpec::Window(_) => sums(pen, id),
-        OperatorSpec::Sink(_) => {
-            let collected = plain(pen.theme, "collected", subtask.collected.to_string());
-            let latest = subtask.recent.back().map(|record| {
-                let color = record
-                    .key
-                    .as_ref()
-                    .map(|key| pen.theme.key(pen.keys.index(key)));
-                let key = record
-                    .key
-                    .as_ref()
-                    .map_or_else(|| "latest".to_owned(), ToString::to_string);
-                RowText {
-                    dot: color.or(Some(pen.theme.neutral)),
-                    name: key,
-                    value: value(record.value),
-                    fresh: 0.0,
-                    is_gone: false,
-                }
-            });
-            std::iter::once(collected).chain(latest).collect()
-        }
-    }
-}
-
-fn plain(theme: &Theme, name: &str, value: String) -> RowText {
-    RowText {
-        dot: Some(theme.neutral),
-        name: name.to_owned(),
-        value,
-        fresh: 0.0,
-        is_gone: false,
-    }
-}
-
-fn sums(pen: &Pen<'_>, id: SubtaskId) -> Vec<RowText> {
-    let subtask = pen.scene.subtask(id);
-    let is_gone = lost_state(pen.scene, id).is_some();
-    let row = |(key, row): (&crate::model::Key, &crate::recording::view::Row)| RowText {
-        dot: Some(pen.theme.key(pen.keys.index(key))),
-        name: key.to_string(),
-        value: value(row.value),
-        fresh: if is_gone {
-            0.0
-        } else {
-            freshness(pen, row.changed_us)
-        },
-        is_gone,
-    };
-    subtask.rows.iter().map(row).collect()
-}
-
-fn freshness(pen: &Pen<'_>, changed_us: Option<u64>) -> f32 {
-    let Some(age_us) = changed_us.map(|changed_us| pen.scene.clock_us.saturating_sub(changed_us))
-    else {
-        return 0.0;
-    };
-    match age_us {
-        age_us if age_us >= TINT_US => 0.0,
-        _ if pen.reduced_motion => 1.0,
-        age_us => 1.0 - age_us as f32 / TINT_US as f32,
-    }
-}
-
-/// What a source reads.
-#[must_use]
-pub fn source_line(spec: &SourceSpec) -> String {
-    match &spec.kind {
-        SourceKind::Sequence => match spec.end {
-            None => "1, 2, 3 …".to_owned(),
-            Some(end) => format!("1, 2 … {end}"),
-        },
-        SourceKind::Csv(csv) => csv.path.file_name().map_or_else(
-            || "no file".to_owned(),
-            |name| name.to_string_lossy().into_owned(),
-        ),
     }
 }

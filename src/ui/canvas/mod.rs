@@ -18,6 +18,7 @@ pub mod palette;
 mod pen;
 mod problems;
 mod queue;
+mod rows;
 pub mod run;
 mod shelf;
 mod token;

@@ -8,9 +8,9 @@ use super::super::command::VertexKind;
 use super::super::figures::{rate, span};
 use super::super::paint::{framed, text_in};
 use super::super::theme::{Theme, medium, regular, semibold};
-use super::card::source_line;
 use super::layout::NODE_SIZE;
 use super::pen::font_size;
+use super::rows::source_line;
 use super::token::token_shape;
 
 #[derive(Clone, Copy)]

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use egui::{Align2, Color32, Galley, Pos2, Rect, Shape, Stroke, Vec2, pos2, vec2};
 
-use crate::model::{ChannelId, CheckpointId, Record, StreamElement, StreamEvent};
+use crate::model::{ChannelId, CheckpointId, EventTime, Record, StreamElement, StreamEvent};
 
-use super::super::figures::short_value;
+use super::super::figures::{event_time, short_value};
 use super::super::paint::filled;
-use super::super::theme::semibold;
-use super::pen::Pen;
+use super::super::theme::{medium, semibold};
+use super::pen::{Pen, font_size};
 
 /// The part of a barrier along the channel: its pole and its flag, in world points at full tube width.
 const POLE: f32 = 6.0;
@@ -54,6 +54,10 @@ enum SpriteKind<'a> {
     },
     Barrier(CheckpointId),
     Cancel(CheckpointId),
+    /// A tick across the tube; with its time above, if it is the next to arrive.
+    Watermark(Option<EventTime>),
+    /// From here on the channel does (true) or does not hold back the watermark.
+    Activity(bool),
     End,
 }
 
@@ -71,6 +75,16 @@ pub fn sprite<'a>(
         StreamElement::Event(StreamEvent::CancelCheckpoint(id)) => Sprite {
             extent: 14.0 * scale.factor(),
             kind: SpriteKind::Cancel(*id),
+            ring: None,
+        },
+        StreamElement::Event(StreamEvent::Watermark(_)) => Sprite {
+            extent: 7.0 * scale.factor(),
+            kind: SpriteKind::Watermark(None),
+            ring: None,
+        },
+        StreamElement::Event(event @ (StreamEvent::Idle | StreamEvent::Active)) => Sprite {
+            extent: 12.0 * scale.factor(),
+            kind: SpriteKind::Activity(*event == StreamEvent::Active),
             ring: None,
         },
         StreamElement::Event(_) => Sprite {
@@ -152,6 +166,13 @@ impl Sprite<'_> {
         self.ring = Some(color);
     }
 
+    /// A watermark says its time.
+    pub fn tell(&mut self, time: EventTime) {
+        if let SpriteKind::Watermark(told) = &mut self.kind {
+            *told = Some(time);
+        }
+    }
+
     /// Take `extent`, and paint no figure unless `is_labelled`.
     pub fn shrink(&mut self, extent: f32, is_labelled: bool) {
         self.extent = extent;
@@ -189,6 +210,8 @@ impl Sprite<'_> {
             }
             SpriteKind::Barrier(id) => paint_barrier(pen, scale, center, *id),
             SpriteKind::Cancel(id) => paint_cross(pen, scale, center, pen.theme.checkpoint(*id)),
+            SpriteKind::Watermark(time) => paint_watermark(pen, scale, center, *time),
+            SpriteKind::Activity(is_active) => paint_activity(pen, scale, center, *is_active),
             SpriteKind::End => paint_end(pen, scale, center),
         }
     }
@@ -283,6 +306,51 @@ fn paint_cross(pen: &Pen<'_>, scale: TubeScale, center: Pos2, color: Color32) {
     );
     pen.painter
         .line_segment([center + vec2(-arm, arm), center + vec2(arm, -arm)], stroke);
+}
+
+/// A line with a notch at its top, `height` high.
+pub fn watermark_tick(pen: &Pen<'_>, center: Pos2, height: f32, color: Color32) {
+    let half = height / 2.0;
+    let stroke = Stroke::new((1.5 * pen.zoom()).max(1.0), color);
+    pen.painter
+        .vline(center.x, center.y - half..=center.y + half, stroke);
+    let notch = (height * 0.22).clamp(2.0, 5.0);
+    let top = center.y - half;
+    let points = vec![
+        pos2(center.x - notch, top),
+        pos2(center.x + notch, top),
+        pos2(center.x, top + notch * 1.4),
+    ];
+    pen.painter
+        .add(Shape::convex_polygon(points, color, Stroke::NONE));
+}
+
+fn paint_watermark(pen: &Pen<'_>, scale: TubeScale, center: Pos2, time: Option<EventTime>) {
+    let height = pen.scaled(scale.width);
+    watermark_tick(pen, center, height, pen.theme.text_soft);
+    let Some((time, size)) = time.zip(font_size(11.0, pen.zoom())) else {
+        return;
+    };
+    let at = pos2(center.x, center.y - height / 2.0 - 2.0);
+    let words = event_time(time);
+    pen.text(
+        at,
+        Align2::CENTER_BOTTOM,
+        words,
+        medium(size),
+        pen.theme.dim,
+    );
+}
+
+fn paint_activity(pen: &Pen<'_>, scale: TubeScale, center: Pos2, is_active: bool) {
+    let radius = 4.5 * pen.zoom() * scale.factor();
+    let color = pen.theme.text_soft;
+    if is_active {
+        pen.painter.circle_filled(center, radius, color);
+    } else {
+        let stroke = Stroke::new(1.5, color);
+        pen.painter.circle_stroke(center, radius, stroke);
+    }
 }
 
 fn paint_end(pen: &Pen<'_>, scale: TubeScale, center: Pos2) {

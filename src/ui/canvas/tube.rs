@@ -2,7 +2,7 @@
 
 use egui::{Color32, Pos2, Rect, Shape, Stroke, pos2, vec2};
 
-use crate::model::{ChannelId, CheckpointId};
+use crate::model::{ChannelId, CheckpointId, StreamElement, StreamEvent};
 use crate::recording::view::{ChannelView, InFlight};
 
 use super::super::paint::filled;
@@ -123,8 +123,15 @@ pub fn paint_elements(
     if let Some((checkpoint, _)) = view.blocked {
         sprites.push((1.0, barrier_sprite(scale, checkpoint)));
     }
+    let mut is_told = false;
     for (item, passing) in view.queue.iter().zip(&passing) {
         let mut sprite = sprite(pen, scale, channel, &item.element);
+        if let (false, StreamElement::Event(StreamEvent::Watermark(time))) =
+            (is_told, &item.element)
+        {
+            sprite.tell(*time);
+            is_told = true;
+        }
         let progress = progress(item, pen.scene.clock_us);
         match passing {
             Passing::Overtakes => {

@@ -3,12 +3,12 @@
 use egui::{Ui, vec2};
 
 use crate::engine::event::SubtaskStatus;
-use crate::model::{ChannelId, OperatorSpec, SubtaskId};
+use crate::model::{ChannelId, EventTime, OperatorSpec, SubtaskId};
 
 use super::super::canvas::tone;
 use super::super::command::{Selection, UiCommand};
 use super::super::explain::{lost_state, not_up_text, status_of};
-use super::super::figures::value;
+use super::super::figures::{event_time, value, window_span};
 use super::super::paint::dot;
 use super::super::scene::Scene;
 use super::super::theme::{Theme, medium};
@@ -41,6 +41,7 @@ pub fn subtask_ui(
         why_ui(ui, scene, channel);
     }
     state_ui(ui, inspector, id);
+    time_ui(ui, inspector, id);
     if !scene.plan.subtask(id).inputs.is_empty() {
         inputs_ui(ui, scene, id, commands);
     }
@@ -85,7 +86,11 @@ fn state_ui(ui: &mut Ui, inspector: &RunInspector<'_>, id: SubtaskId) {
             figure(ui, "Processed in all", &subtask.processed.to_string());
         }
         OperatorSpec::KeyedSum(_) | OperatorSpec::Window(_) => {
-            ui.scope(|ui| rows_ui(ui, inspector, id));
+            if plan.operator.key().is_some() && !subtask.windows.is_empty() {
+                ui.scope(|ui| windows_ui(ui, inspector, id));
+            } else {
+                ui.scope(|ui| rows_ui(ui, inspector, id));
+            }
             let groups = &plan.key_groups;
             figure(
                 ui,
@@ -113,6 +118,46 @@ fn state_ui(ui: &mut Ui, inspector: &RunInspector<'_>, id: SubtaskId) {
                 );
             }
         }
+    }
+}
+
+/// One plate per window and key that has not fired.
+fn windows_ui(ui: &mut Ui, inspector: &RunInspector<'_>, id: SubtaskId) {
+    let theme = Theme::of(ui.ctx());
+    if let Some(words) = lost_state(inspector.scene, id) {
+        small_print(ui, &format!("{words}. Before that:"));
+        ui.set_opacity(0.5);
+    }
+    for ((window, key), row) in &inspector.scene.subtask(id).windows {
+        let (name, detail) = (
+            format!("{key} · {}", window_span(*window)),
+            value(row.value),
+        );
+        let color = theme.key(inspector.keys.index(key));
+        let plate = PlateRow {
+            name: &name,
+            detail: &detail,
+            height: 28.0,
+            is_clickable: false,
+        };
+        plate.ui(ui, |painter, at| dot(painter, at, 5.0, color));
+    }
+}
+
+/// How far event time has come here.
+fn time_ui(ui: &mut Ui, inspector: &RunInspector<'_>, id: SubtaskId) {
+    let subtask = inspector.scene.subtask(id);
+    if subtask.watermark != EventTime::NONE {
+        figure(ui, "Watermark", &event_time(subtask.watermark));
+    }
+    if subtask.late > 0 {
+        figure(ui, "Dropped as late", &subtask.late.to_string());
+    }
+    if subtask.is_idle {
+        small_print(
+            ui,
+            "Idle: it does not hold back the watermark of those after it. Its barriers are still waited for.",
+        );
     }
 }
 

@@ -1,0 +1,152 @@
+//! The rows of a card: what there is to see of a subtask's state.
+
+use egui::Color32;
+
+use crate::model::{OperatorSpec, SourceKind, SourceSpec, SubtaskId};
+
+use super::super::explain::lost_state;
+use super::super::figures::{rate, value, window_span};
+use super::super::theme::Theme;
+use super::pen::Pen;
+
+/// How long a changed row stays tinted, in virtual time.
+const TINT_US: u64 = 400_000;
+
+/// One line of a card: a dot, a name, a figure.
+pub struct RowText {
+    pub dot: Option<Color32>,
+    pub name: String,
+    pub value: String,
+    /// 0 ..= 1: how recently the figure changed.
+    pub fresh: f32,
+    /// It shows what is lost.
+    pub is_gone: bool,
+}
+
+/// What the card of subtask `id` shows of its state.
+#[must_use]
+pub fn rows(pen: &Pen<'_>, id: SubtaskId) -> Vec<RowText> {
+    let subtask = pen.scene.subtask(id);
+    match &pen.scene.plan.subtask(id).operator {
+        OperatorSpec::Source(spec) => {
+            let offset = plain(pen.theme, "offset", subtask.offset.to_string());
+            let is_gone = lost_state(pen.scene, id).is_some();
+            vec![
+                RowText { is_gone, ..offset },
+                RowText {
+                    dot: None,
+                    name: source_line(spec),
+                    value: rate(spec.rate_per_s),
+                    fresh: 0.0,
+                    is_gone: false,
+                },
+            ]
+        }
+        OperatorSpec::Map(_) => {
+            let processed = subtask.processed.to_string();
+            vec![plain(pen.theme, "processed", processed)]
+        }
+        OperatorSpec::KeyedSum(_) => sums(pen, id),
+        OperatorSpec::Window(_) => windows(pen, id),
+        OperatorSpec::Sink(_) => {
+            let collected = plain(pen.theme, "collected", subtask.collected.to_string());
+            let latest = subtask.recent.back().map(|record| {
+                let color = record
+                    .key
+                    .as_ref()
+                    .map(|key| pen.theme.key(pen.keys.index(key)));
+                let key = record
+                    .key
+                    .as_ref()
+                    .map_or_else(|| "latest".to_owned(), ToString::to_string);
+                RowText {
+                    dot: color.or(Some(pen.theme.neutral)),
+                    name: key,
+                    value: value(record.value),
+                    fresh: 0.0,
+                    is_gone: false,
+                }
+            });
+            std::iter::once(collected).chain(latest).collect()
+        }
+    }
+}
+
+fn plain(theme: &Theme, name: &str, value: String) -> RowText {
+    RowText {
+        dot: Some(theme.neutral),
+        name: name.to_owned(),
+        value,
+        fresh: 0.0,
+        is_gone: false,
+    }
+}
+
+fn sums(pen: &Pen<'_>, id: SubtaskId) -> Vec<RowText> {
+    let subtask = pen.scene.subtask(id);
+    let is_gone = lost_state(pen.scene, id).is_some();
+    let row = |(key, row): (&crate::model::Key, &crate::recording::view::Row)| RowText {
+        dot: Some(pen.theme.key(pen.keys.index(key))),
+        name: key.to_string(),
+        value: value(row.value),
+        fresh: if is_gone {
+            0.0
+        } else {
+            freshness(pen, row.changed_us)
+        },
+        is_gone,
+    };
+    subtask.rows.iter().map(row).collect()
+}
+
+/// One row per key and window that has not fired, and how many records came too late.
+fn windows(pen: &Pen<'_>, id: SubtaskId) -> Vec<RowText> {
+    let subtask = pen.scene.subtask(id);
+    let is_gone = lost_state(pen.scene, id).is_some();
+    let open = subtask.windows.iter().map(|((window, key), row)| RowText {
+        dot: Some(pen.theme.key(pen.keys.index(key))),
+        name: format!("{key} · {}", window_span(*window)),
+        value: value(row.value),
+        fresh: if is_gone {
+            0.0
+        } else {
+            freshness(pen, row.changed_us)
+        },
+        is_gone,
+    });
+    let late = (subtask.late > 0).then(|| RowText {
+        dot: Some(pen.theme.warn),
+        name: "came too late".to_owned(),
+        value: subtask.late.to_string(),
+        fresh: 0.0,
+        is_gone: false,
+    });
+    late.into_iter().chain(open).collect()
+}
+
+fn freshness(pen: &Pen<'_>, changed_us: Option<u64>) -> f32 {
+    let Some(age_us) = changed_us.map(|changed_us| pen.scene.clock_us.saturating_sub(changed_us))
+    else {
+        return 0.0;
+    };
+    match age_us {
+        age_us if age_us >= TINT_US => 0.0,
+        _ if pen.reduced_motion => 1.0,
+        age_us => 1.0 - age_us as f32 / TINT_US as f32,
+    }
+}
+
+/// What a source reads.
+#[must_use]
+pub fn source_line(spec: &SourceSpec) -> String {
+    match &spec.kind {
+        SourceKind::Sequence => match spec.end {
+            None => "1, 2, 3 …".to_owned(),
+            Some(end) => format!("1, 2 … {end}"),
+        },
+        SourceKind::Csv(csv) => csv.path.file_name().map_or_else(
+            || "no file".to_owned(),
+            |name| name.to_string_lossy().into_owned(),
+        ),
+    }
+}
