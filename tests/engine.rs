@@ -24,3 +24,5 @@ mod rig;
 mod samples;
 #[path = "engine/storage_faults.rs"]
 mod storage_faults;
+#[path = "engine/windows.rs"]
+mod windows;

@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 
 use lockgate::engine::driver::stepper::Projection;
 use lockgate::engine::event::SubtaskStatus;
-use lockgate::model::{Decimal, Key, StreamElement, TimeWindow};
+use lockgate::model::{
+    Decimal, EventTimeSpec, JobGraph, Key, SourcePause, StreamElement, TimeWindow, WindowAggregate,
+};
 use lockgate::recording::view::{CheckpointStatus, Row};
 use lockgate::recording::{Recording, View};
 use proptest::prelude::*;
 
 use crate::rig::{Rig, Source, sum_job};
+use crate::windows::{on_time, source, window_job};
 
 /// The view, in the engine's own terms.
 fn project(view: &View, recording: &Recording, engine: &Projection) -> Projection {
@@ -93,7 +96,32 @@ fn deed() -> impl Strategy<Value = Deed> {
 }
 
 fn play(deeds: &[(usize, Deed)], seed: u64) -> Rig {
-    let mut job = sum_job(&[Source::new(60, 40), Source::new(25, 16)], 3, 2);
+    let job = sum_job(&[Source::new(60, 40), Source::new(25, 16)], 3, 2);
+    play_job(job, "sum", deeds, seed)
+}
+
+/// Late records, and a source that falls silent and goes idle.
+fn play_windows(deeds: &[(usize, Deed)], seed: u64) -> Rig {
+    let time = EventTimeSpec {
+        late_every: 5,
+        late_by_ms: 600,
+        idle_after_ms: Some(150),
+        ..on_time()
+    };
+    let mut silent = source(25, 16, time.clone());
+    silent.pause = Some(SourcePause {
+        after_records: 3,
+        for_ms: 400,
+    });
+    let job = window_job(
+        &[source(60, 40, time), silent],
+        (3, WindowAggregate::Sum),
+        2,
+    );
+    play_job(job, "window", deeds, seed)
+}
+
+fn play_job(mut job: JobGraph, victim: &str, deeds: &[(usize, Deed)], seed: u64) -> Rig {
     job.config.seed = seed;
     job.config.checkpointing.retained = 2;
     let mut rig = Rig::new(&job);
@@ -104,7 +132,7 @@ fn play(deeds: &[(usize, Deed)], seed: u64) -> Rig {
         }
         match deed {
             Deed::Checkpoint => rig.checkpoint(),
-            Deed::Crash(subtask) => rig.crash("sum", *subtask),
+            Deed::Crash(subtask) => rig.crash(victim, *subtask),
             Deed::Restore => rig.restore(),
         }
         assert_fold_is_the_engine(&rig);
@@ -126,6 +154,7 @@ proptest! {
         seed in any::<u64>(),
     ) {
         play(&deeds, seed);
+        play_windows(&deeds, seed);
     }
 
     /// Breaks if a keyframe is wrong, or if applying an event looks at anything but the view.
