@@ -173,6 +173,7 @@ fn d_live_job(bencher: Bencher, backend: BackendKind) {
                 storage: Arc::new(MemoryStorage::default()),
                 dir: dir.path().to_owned(),
                 start: None,
+                savepoints: None,
             };
             let options = LiveOptions {
                 is_unpaced: true,

@@ -180,6 +180,59 @@ impl ExecutionGraph {
             .collect()
     }
 
+    /// Subtask `index` (from 0) of operator `uid`.
+    ///
+    /// # Errors
+    /// There is none; as a sentence.
+    pub fn find_subtask(&self, uid: &Uid, index: u32) -> Result<SubtaskId, String> {
+        let id = self.subtasks_of(uid).get(index as usize).copied();
+        id.ok_or_else(|| format!("This job has no subtask {} of {uid}.", index + 1))
+    }
+
+    /// All subtasks that are connected with `id` by channels, itself included, in order: what fails with it (Flink:
+    /// the pipelined region).
+    #[must_use]
+    pub fn region_of(&self, id: SubtaskId) -> Vec<SubtaskId> {
+        let mut is_in = vec![false; self.subtasks.len()];
+        let mut found = vec![id];
+        is_in[id.index()] = true;
+        let mut next = 0;
+        while let Some(subtask) = found.get(next).copied() {
+            next += 1;
+            let plan = self.subtask(subtask);
+            let senders = plan.inputs.iter().map(|input| self.channel(*input).from);
+            let outputs = plan.outputs.iter().flat_map(|output| &output.channels);
+            let receivers = outputs.map(|output| self.channel(*output).to);
+            for neighbour in senders.chain(receivers) {
+                if !std::mem::replace(&mut is_in[neighbour.index()], true) {
+                    found.push(neighbour);
+                }
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+
+    /// What runs on TaskManager `index` (from 0): its slots hold the subtasks of the same index of every operator.
+    #[must_use]
+    pub fn subtasks_on(&self, index: u32, slots_per_task_manager: u32) -> Vec<SubtaskId> {
+        let slots = slots_per_task_manager.max(1);
+        let on_it = |subtask: &&SubtaskPlan| subtask.index / slots == index;
+        let subtasks = self.subtasks.iter().filter(on_it);
+        subtasks.map(|subtask| subtask.id).collect()
+    }
+
+    /// How many TaskManagers the job takes.
+    #[must_use]
+    pub fn task_managers(&self, slots_per_task_manager: u32) -> u32 {
+        let slots = self
+            .subtasks
+            .iter()
+            .map(|subtask| subtask.parallelism)
+            .max();
+        slots.unwrap_or(0).div_ceil(slots_per_task_manager.max(1))
+    }
+
     /// The splits of source `uid`, by index.
     pub fn splits_of<'a>(&'a self, uid: &'a Uid) -> impl Iterator<Item = &'a SplitPlan> {
         self.splits.iter().filter(move |split| split.uid == *uid)

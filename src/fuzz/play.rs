@@ -76,6 +76,7 @@ fn start(job: &JobGraph, plan: &Arc<ExecutionGraph>, dir: &Path) -> Result<Stepp
         storage,
         dir: dir.join("state"),
         start: None,
+        savepoints: None,
     };
     Stepper::new(Arc::new(job.clone()), plan.clone(), resources)
 }

@@ -193,6 +193,28 @@ impl Retention {
     }
 }
 
+/// To whom the snapshot belongs that a job is started from (`execution.state-recovery.claim-mode`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ClaimMode {
+    /// To the person: the job never deletes it, and does without it once it has a checkpoint of its own.
+    #[default]
+    NoClaim,
+    /// To the job: it is deleted when it is subsumed.
+    Claim,
+}
+
+impl ClaimMode {
+    pub const ALL: [Self; 2] = [Self::NoClaim, Self::Claim];
+
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NoClaim => "no-claim",
+            Self::Claim => "claim",
+        }
+    }
+}
+
 /// Whether a failed job begins again, and when (`restart-strategy.type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RestartStrategy {

@@ -12,8 +12,8 @@ pub mod script;
 pub mod validate;
 
 pub use config::{
-    BackendKind, CheckpointConfig, CheckpointMode, CostModel, ExponentialDelay, FailoverStrategy,
-    JobConfig, RestartStrategy, Retention, StorageKind,
+    BackendKind, CheckpointConfig, CheckpointMode, ClaimMode, CostModel, ExponentialDelay,
+    FailoverStrategy, JobConfig, RestartStrategy, Retention, StorageKind,
 };
 pub use element::{
     Alignment, CheckpointBarrier, EventTime, Key, Origin, Record, SavepointFormat, SnapshotKind,

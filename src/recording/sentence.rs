@@ -5,7 +5,7 @@ use crate::engine::event::{
     CommandOrigin, EventKind, IgnoredAck, JobStatus, Outcome, SubtaskStatus,
 };
 use crate::model::{
-    ChannelId, Command, EventTime, Fault, Record, StreamElement, StreamEvent, SubtaskId,
+    ChannelId, ClaimMode, Command, EventTime, Fault, Record, StreamElement, StreamEvent, SubtaskId,
 };
 
 impl Recording {
@@ -211,10 +211,7 @@ impl Recording {
                 checkpoint,
                 outcome,
             } => {
-                let outcome = match outcome {
-                    Outcome::Completed => "complete",
-                    Outcome::Aborted => "aborted",
-                };
+                let outcome = describe_outcome(*outcome);
                 format!(
                     "{} learns that checkpoint {checkpoint} is {outcome}.",
                     self.name(*subtask)
@@ -288,6 +285,61 @@ impl Recording {
                     reason.name()
                 )
             }
+            EventKind::StartedFrom { checkpoint, claim } => {
+                let whose = match claim {
+                    ClaimMode::NoClaim => "and leaves it alone",
+                    ClaimMode::Claim => "and owns it from now on",
+                };
+                format!(
+                    "The job starts from snapshot {checkpoint}, {whose} ({}).",
+                    claim.name()
+                )
+            }
+            EventKind::Released { checkpoint } => {
+                format!(
+                    "Snapshot {checkpoint}, from which the job was started, is not needed any more; it stays."
+                )
+            }
+            EventKind::DiscardedAtEnd { checkpoint } => {
+                format!(
+                    "Checkpoint {checkpoint} is deleted: the job has ended, and its retention does not keep it."
+                )
+            }
+            EventKind::SavepointStored { checkpoint, name } => {
+                format!("Savepoint {checkpoint} lies in {name} until somebody deletes it.")
+            }
+            EventKind::NotificationLost {
+                subtask,
+                checkpoint,
+                outcome,
+            } => format!(
+                "The news that checkpoint {checkpoint} is {} does not reach {}.",
+                describe_outcome(*outcome),
+                self.name(*subtask)
+            ),
+            EventKind::FailoverPlanned { restarting, at_us } => {
+                let what = if restarting.len() == self.plan.subtasks.len() {
+                    "All subtasks".to_owned()
+                } else {
+                    format!(
+                        "{} of {} subtasks",
+                        restarting.len(),
+                        self.plan.subtasks.len()
+                    )
+                };
+                match at_us {
+                    Some(at_us) => format!("{what} begin again at {}.", describe_time(*at_us)),
+                    None => format!("{what} wait for somebody to restore the job."),
+                }
+            }
+            EventKind::FaultStruck { fault } => {
+                format!(
+                    "The injected fault strikes: {} at {} {}.",
+                    fault.kind.name(),
+                    fault.uid,
+                    fault.subtask + 1
+                )
+            }
             EventKind::Subsumed { checkpoint } => {
                 format!("Checkpoint {checkpoint} is subsumed by a newer one and deleted.")
             }
@@ -325,6 +377,13 @@ impl Recording {
                 format!("inject: {} at {uid} {}", kind.name(), subtask + 1)
             }
         }
+    }
+}
+
+fn describe_outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Completed => "complete",
+        Outcome::Aborted => "aborted",
     }
 }
 

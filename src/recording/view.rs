@@ -10,7 +10,7 @@ use rust_decimal::Decimal;
 
 use crate::engine::event::{AbortReason, CheckpointKind, JobStatus, SubtaskStatus};
 use crate::model::{
-    CheckpointId, EventTime, Key, Record, SplitId, StreamElement, StreamEvent, SubtaskId,
+    CheckpointId, EventTime, Fault, Key, Record, SplitId, StreamElement, StreamEvent, SubtaskId,
     TimeWindow,
 };
 
@@ -36,15 +36,38 @@ pub struct View {
     pub checkpoints: BTreeMap<CheckpointId, Arc<CheckpointView>>,
     /// The completed checkpoints that can be restored, in the order of the store: the last one is the latest.
     pub store: Vec<CheckpointId>,
-    /// Requests that wait for a pending checkpoint to end.
-    pub queued_triggers: u32,
+    /// Requests that wait for a pending checkpoint to end, in the order in which they came.
+    pub queued: Vec<CheckpointKind>,
+    /// Requests refused before they became a checkpoint, as far as Flink's statistics count them (both as triggered
+    /// and as failed).
+    pub refused_triggers: u32,
+    /// What begins again after a failure, and when; none: the job is not down.
+    pub failover: Option<FailoverView>,
+    /// Injected faults that wait for their occasion.
+    pub faults: Vec<Fault>,
+    /// The savepoints that lie in the savepoint folder, by name.
+    pub savepoints: Vec<(CheckpointId, String)>,
     /// By script entry: when it fired, if it has.
     pub script_fired_us: Vec<Option<u64>>,
     /// How many times a keyed operator has counted a record (or dropped it as late): numbers the [`Lineage`]s.
     pub state_changes: u32,
 }
 
+/// A restart that is planned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailoverView {
+    pub restarting: Vec<SubtaskId>,
+    /// None: when a person says so.
+    pub at_us: Option<u64>,
+}
+
 impl View {
+    /// How many requests wait.
+    #[must_use]
+    pub fn queued_triggers(&self) -> usize {
+        self.queued.len()
+    }
+
     /// How much there is to copy: rows, elements, subtasks, channels, checkpoints.
     #[must_use]
     pub fn weight(&self) -> usize {

@@ -13,7 +13,7 @@ use crate::engine::operator::CsvRow;
 use crate::engine::plan::ExecutionGraph;
 use crate::engine::storage::{self, CheckpointStorage};
 use crate::model::{
-    CheckpointId, Command, JobGraph, OperatorSpec, SourceKind, StorageKind, validate,
+    CheckpointId, ClaimMode, Command, JobGraph, OperatorSpec, SourceKind, StorageKind, validate,
 };
 use crate::project::csv_source;
 
@@ -115,12 +115,15 @@ impl Blueprint {
         let start = self.start.as_ref().map(|start| StartPoint {
             storage: start.home.storage.clone(),
             checkpoint: start.checkpoint,
+            claim: ClaimMode::NoClaim,
+            allow_non_restored_state: false,
         });
         let resources = Resources {
             feeds,
             storage: home.storage.clone(),
             dir: home.workdir.path().to_owned(),
             start,
+            savepoints: None,
         };
         Ok((resources, home))
     }

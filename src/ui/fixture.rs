@@ -250,7 +250,11 @@ pub fn two_sources() -> Moment {
             .into_iter()
             .map(|checkpoint| (checkpoint.id, Arc::new(checkpoint)))
             .collect(),
-        queued_triggers: 0,
+        queued: Vec::new(),
+        refused_triggers: 0,
+        failover: None,
+        faults: Vec::new(),
+        savepoints: Vec::new(),
         script_fired_us: Vec::new(),
         store: vec![CheckpointId(1), CheckpointId(2)],
         state_changes: 0,

@@ -1,6 +1,6 @@
 //! The coordinator alone, handed one message after the other.
 
-use lockgate::engine::coordinator::{CheckpointCoordinator, MAX_QUEUED_REQUESTS, Order};
+use lockgate::engine::coordinator::{CheckpointCoordinator, MAX_QUEUED_REQUESTS, Order, Timer};
 use lockgate::engine::event::{AbortReason, CheckpointKind, EventKind, IgnoredAck, RejectReason};
 use lockgate::engine::plan::ExecutionGraph;
 use lockgate::engine::storage::SubtaskState;
@@ -23,7 +23,7 @@ struct World {
 impl World {
     fn new(config: CheckpointConfig) -> Self {
         let graph = ExecutionGraph::of(&sum_job(&[Source::new(1, 1)], 2, 2));
-        let mut coordinator = CheckpointCoordinator::new(&graph, config, BackendKind::Heap, id(1));
+        let mut coordinator = CheckpointCoordinator::new(&graph, config, BackendKind::Heap, None);
         let subtasks: Vec<SubtaskId> = graph.subtasks.iter().map(|subtask| subtask.id).collect();
         subtasks
             .iter()
@@ -36,14 +36,35 @@ impl World {
 
     fn request(&mut self) -> Vec<Order> {
         self.coordinator.request(MANUAL, 0);
-        self.coordinator.take_orders()
+        self.take()
+    }
+
+    /// All orders, with a place made for whatever begins.
+    fn take(&mut self) -> Vec<Order> {
+        let mut all = Vec::new();
+        loop {
+            let orders = self.coordinator.take_orders();
+            if orders.is_empty() {
+                return all;
+            }
+            for order in &orders {
+                if let Order::Begin { checkpoint, .. } = order {
+                    self.coordinator.on_location(*checkpoint, true, 0);
+                }
+            }
+            all.extend(orders);
+        }
+    }
+
+    fn suspend(&mut self) {
+        self.coordinator.suspend(self.subtasks.clone());
     }
 
     fn ack(&mut self, subtask: usize, checkpoint: u64) -> Vec<Order> {
         let state = SubtaskState::default();
         self.coordinator
             .on_ack((self.subtasks[subtask], id(checkpoint)), state, false);
-        self.coordinator.take_orders()
+        self.take()
     }
 
     fn ack_all(&mut self, checkpoint: u64) -> Vec<Order> {
@@ -55,12 +76,13 @@ impl World {
     fn complete(&mut self, checkpoint: u64) -> Vec<Order> {
         self.ack_all(checkpoint);
         self.coordinator.on_metadata(id(checkpoint), true, 0);
-        self.coordinator.take_orders()
+        self.take()
     }
 
     fn expire(&mut self, checkpoint: u64) -> Vec<Order> {
-        self.coordinator.on_timeout(id(checkpoint), 0);
-        self.coordinator.take_orders()
+        let timer = Timer::Expire(id(checkpoint));
+        self.coordinator.on_timer(timer, 0);
+        self.take()
     }
 }
 
@@ -100,7 +122,7 @@ fn notified(orders: &[Order]) -> usize {
 fn fails_the_job(orders: &[Order]) -> bool {
     orders
         .iter()
-        .any(|order| matches!(order, Order::FailJob(_)))
+        .any(|order| matches!(order, Order::FailJob { .. }))
 }
 
 #[test]
@@ -135,7 +157,7 @@ fn only_sources_are_triggered_and_all_must_acknowledge() {
         "not before the metadata is written"
     );
     world.coordinator.on_metadata(id(1), true, 0);
-    assert_eq!(notified(&world.coordinator.take_orders()), 4);
+    assert_eq!(notified(&world.take()), 4);
     assert_eq!(world.coordinator.store().latest(), Some(id(1)));
 }
 
@@ -303,7 +325,7 @@ fn metadata_that_cannot_be_written_aborts_the_checkpoint() {
     world.request();
     world.ack_all(1);
     world.coordinator.on_metadata(id(1), false, 0);
-    let orders = world.coordinator.take_orders();
+    let orders = world.take();
     assert_eq!(aborted(&orders), [(1, AbortReason::FinalizeFailure)]);
     assert_eq!(world.coordinator.store().latest(), None);
 }
@@ -311,7 +333,7 @@ fn metadata_that_cannot_be_written_aborts_the_checkpoint() {
 #[test]
 fn a_refused_request_uses_no_number_up() {
     let mut world = World::new(CheckpointConfig::default());
-    world.coordinator.suspend();
+    world.suspend();
     let orders = world.request();
     let reason = RejectReason::NotAllRequiredTasksRunning;
     assert_eq!(
@@ -334,8 +356,8 @@ fn a_failure_gives_up_what_is_pending_and_what_waits() {
     let mut world = World::new(CheckpointConfig::default());
     world.request();
     world.request();
-    world.coordinator.suspend();
-    let orders = world.coordinator.take_orders();
+    world.suspend();
+    let orders = world.take();
     assert_eq!(
         aborted(&orders),
         [(1, AbortReason::CoordinatorSuspend)],
@@ -358,13 +380,12 @@ fn the_queue_of_requests_has_a_bound() {
     }
     let orders = world.request();
     let reason = RejectReason::TooManyCheckpointRequests;
-    assert_eq!(
-        records(&orders),
-        [&EventKind::TriggerRejected {
-            kind: MANUAL,
-            reason
-        }]
-    );
+    let rejected = EventKind::TriggerRejected {
+        kind: MANUAL,
+        reason,
+    };
+    let queued = EventKind::TriggerQueued { kind: MANUAL };
+    assert_eq!(records(&orders), [&queued, &rejected]);
 }
 
 #[test]
@@ -372,8 +393,8 @@ fn a_waiting_request_is_refused_when_the_job_goes_down() {
     let mut world = World::new(CheckpointConfig::default());
     world.request();
     world.request();
-    world.coordinator.suspend();
-    let orders = world.coordinator.take_orders();
+    world.suspend();
+    let orders = world.take();
     let reason = RejectReason::CoordinatorSuspend;
     let refused = EventKind::TriggerRejected {
         kind: MANUAL,

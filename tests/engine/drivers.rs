@@ -24,6 +24,7 @@ fn run_live(job: &JobGraph, options: LiveOptions) -> LiveOutcome {
         storage: Arc::new(MemoryStorage::default()),
         dir: dir.path().to_owned(),
         start: None,
+        savepoints: None,
     };
     let plan = Arc::new(ExecutionGraph::of(job));
     live::run(&Arc::new(job.clone()), &plan, resources, options).unwrap()

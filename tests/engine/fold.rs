@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use lockgate::engine::driver::stepper::Projection;
+use lockgate::engine::driver::stepper::{Projection, sorted_names};
 use lockgate::engine::event::SubtaskStatus;
 use lockgate::model::{
     Decimal, EventTimeSpec, JobGraph, Key, SourcePause, StreamElement, TimeWindow, WindowAggregate,
@@ -70,6 +70,12 @@ fn project(view: &View, recording: &Recording, engine: &Projection) -> Projectio
             .collect(),
         pending: pending.map(|checkpoint| checkpoint.id).collect(),
         retained: view.store.clone(),
+        queued: sorted_names(view.queued.iter().copied()),
+        failover: view
+            .failover
+            .clone()
+            .map(|plan| (plan.restarting, plan.at_us)),
+        faults: view.faults.clone(),
     }
 }
 

@@ -118,6 +118,7 @@ impl Rig {
             storage: storage.clone(),
             dir: dir.path().to_owned(),
             start: None,
+            savepoints: None,
         };
         let mut rig = Self {
             stepper: Stepper::new(job.clone(), plan.clone(), resources).unwrap(),

@@ -10,6 +10,9 @@ use crate::model::SubtaskId;
 #[derive(Clone, Debug)]
 pub struct Pending {
     pub kind: CheckpointKind,
+    pub triggered_us: u64,
+    /// It is given up then.
+    pub timeout_us: u64,
     pub must_ack: BTreeSet<SubtaskId>,
     pub acknowledged: BTreeMap<SubtaskId, SubtaskState>,
     /// How many of them were captured after the end of all input.
@@ -20,6 +23,8 @@ impl Pending {
     pub fn new(kind: CheckpointKind, must_ack: Vec<SubtaskId>) -> Self {
         Self {
             kind,
+            triggered_us: 0,
+            timeout_us: u64::MAX,
             must_ack: must_ack.into_iter().collect(),
             acknowledged: BTreeMap::new(),
             at_end: 0,

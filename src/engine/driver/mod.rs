@@ -1,7 +1,11 @@
 //! The two drivers: they own time, queues, threads and I/O, and interpret the effects of the same state machines.
 
+mod faults;
 pub mod live;
+mod places;
 pub mod resources;
+mod rng;
 pub mod stepper;
+mod torn;
 
-pub use resources::{Feeds, Resources, StartPoint};
+pub use resources::{Feeds, Resources, SavepointTarget, StartPoint};

@@ -11,7 +11,7 @@ use crate::engine::operator::{
 use crate::engine::plan::{ExecutionGraph, SplitPlan, SubtaskPlan, to_u32};
 use crate::engine::state::KeyedBackend;
 use crate::engine::storage::{CheckpointMetadata, CheckpointStorage, SubtaskState};
-use crate::model::{BackendKind, CheckpointId, KeyExpr, OperatorSpec, Uid};
+use crate::model::{BackendKind, CheckpointId, ClaimMode, KeyExpr, OperatorSpec, Uid};
 
 /// The rows of each CSV source, already read.
 pub type Feeds = BTreeMap<Uid, Arc<[CsvRow]>>;
@@ -25,13 +25,28 @@ pub struct Resources {
     pub dir: PathBuf,
     /// The checkpoint of an earlier run that this one starts from.
     pub start: Option<StartPoint>,
+    /// Where savepoints go; none: the job has no savepoint folder.
+    pub savepoints: Option<Arc<dyn SavepointTarget>>,
 }
 
-/// A completed checkpoint of another run.
+/// A completed checkpoint (or a savepoint) of another run.
 #[derive(Clone)]
 pub struct StartPoint {
     pub storage: Arc<dyn CheckpointStorage>,
     pub checkpoint: CheckpointId,
+    pub claim: ClaimMode,
+    /// Leave out state of operators that this job does not have (Flink: `-n`, `--allowNonRestoredState`).
+    pub allow_non_restored_state: bool,
+}
+
+/// A place where savepoints are made, each in a storage of its own.
+pub trait SavepointTarget: Send + Sync {
+    /// Make room for a savepoint called `name`, or called otherwise where that name is taken: what is there is never
+    /// touched. Returns the name that it has.
+    ///
+    /// # Errors
+    /// A sentence: the folder cannot be made.
+    fn open(&self, name: &str) -> Result<(String, Arc<dyn CheckpointStorage>), String>;
 }
 
 /// One subtask's operator, ready to run.
@@ -90,6 +105,7 @@ impl Resources {
             .map(|start| (&*start.storage, start.checkpoint));
         let from = match chosen {
             None => start,
+            Some(id) if store.is_start(id) => start,
             Some(id) if store.contains(id) => Some((&*self.storage, id)),
             Some(id) if start.is_some_and(|(_, first)| first == id) => start,
             Some(id) => return Err(format!("Checkpoint {id} is not among the retained ones.")),

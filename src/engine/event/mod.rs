@@ -10,7 +10,7 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{
-    ChannelId, CheckpointId, Command, EventTime, Fault, Key, Origin, Record, SplitId,
+    ChannelId, CheckpointId, ClaimMode, Command, EventTime, Fault, Key, Origin, Record, SplitId,
     StreamElement, SubtaskId, TimeWindow, TransactionId,
 };
 pub use reason::{AbortReason, RejectReason};
@@ -285,6 +285,15 @@ pub enum EventKind {
     },
     /// A newer checkpoint took its place in the store, and its files are deleted.
     Subsumed {
+        checkpoint: CheckpointId,
+    },
+    /// The run begins with this snapshot of another one: the first entry of its store.
+    StartedFrom {
+        checkpoint: CheckpointId,
+        claim: ClaimMode,
+    },
+    /// The snapshot that the run was started from is not needed any more. It is not the run's, and stays where it is.
+    Released {
         checkpoint: CheckpointId,
     },
     /// The job has ended, and its retention setting does not keep this one.

@@ -31,6 +31,18 @@ impl RejectReason {
         }
     }
 
+    /// Whether Flink's statistics count it, as triggered and as failed, although no checkpoint came of it: a request
+    /// that failed once it was begun, not one that the queue turned away.
+    #[must_use]
+    pub fn counts_in_statistics(self) -> bool {
+        matches!(
+            self,
+            Self::NotAllRequiredTasksRunning
+                | Self::CoordinatorShutdown
+                | Self::PeriodicSchedulerShutdown
+        )
+    }
+
     /// What it means, as a sentence.
     #[must_use]
     pub fn sentence(self) -> &'static str {

@@ -7,7 +7,7 @@ use crate::engine::in_flight::InFlight;
 use crate::engine::plan::to_u32;
 use crate::engine::state::StateError;
 use crate::engine::storage::{StorageError, SubtaskState};
-use crate::model::{CheckpointBarrier, CheckpointId, StreamEvent};
+use crate::model::{CheckpointBarrier, CheckpointId, SnapshotKind, StreamEvent};
 
 impl Subtask {
     /// The coordinator triggers this subtask directly: it has no input, or only such as have ended or will not bring
@@ -22,6 +22,14 @@ impl Subtask {
     ) -> Result<(), TaskFailure> {
         if self.refuses(barrier, out) {
             return Ok(());
+        }
+        let drains = matches!(
+            barrier.kind,
+            SnapshotKind::StopWithSavepoint { drain: true, .. }
+        );
+        if drains && self.is_reading() {
+            self.end_event_time(out)?;
+            self.end_of_data(out);
         }
         let unfinished = self.gate.unfinished_inputs();
         if unfinished.is_empty() {
@@ -46,11 +54,14 @@ impl Subtask {
             return Ok(());
         }
         self.newest = barrier.id;
+        if out.sync_part_fails() {
+            return Err(TaskFailure::SyncPart);
+        }
         let task = SnapshotTask {
             is_copy: true,
             ..self.capture(barrier.id)?
         };
-        self.start(task, out);
+        self.start(task, barrier.kind, out);
         Ok(())
     }
 
@@ -89,20 +100,27 @@ impl Subtask {
     }
 
     /// The checkpoint was given up; `latest` is the newest complete one, in case that news was missed.
+    ///
+    /// # Errors
+    /// It was the savepoint that the job was to stop with: what has stopped cannot go on.
     pub fn on_aborted<E: Effects>(
         &mut self,
         checkpoint: CheckpointId,
         latest: Option<CheckpointId>,
         out: &mut E,
-    ) {
+    ) -> Result<(), TaskFailure> {
         if let Some(latest) = latest {
             self.on_complete(latest, out);
+        }
+        if self.stopping == Some(checkpoint) {
+            return Err(TaskFailure::StopFailed);
         }
         self.writing.retain(|(id, _)| *id != checkpoint);
         self.end_recording(checkpoint, out);
         if checkpoint > self.newest {
             self.aborted_early.insert(checkpoint);
         }
+        Ok(())
     }
 
     /// Whether the asynchronous part of this checkpoint's snapshot still matters.
@@ -211,16 +229,19 @@ impl Subtask {
         }
         let barrier = barrier.with(barrier.alignment.unforced());
         let in_flight = self.router.broadcast_barrier(barrier, out);
+        if out.sync_part_fails() {
+            return Err(TaskFailure::SyncPart);
+        }
         let task = SnapshotTask {
             in_flight,
             is_recording: self.recording.is_some(),
             ..self.capture(checkpoint)?
         };
-        self.start(task, out);
+        self.start(task, barrier.kind, out);
         Ok(())
     }
 
-    fn start<E: Effects>(&mut self, task: SnapshotTask, out: &mut E) {
+    fn start<E: Effects>(&mut self, task: SnapshotTask, kind: SnapshotKind, out: &mut E) {
         let checkpoint = task.checkpoint;
         let at_end = self.phase != Phase::Running;
         if at_end {
@@ -228,6 +249,9 @@ impl Subtask {
         }
         self.writing.push((checkpoint, at_end));
         out.start_snapshot(task, &self.operator);
+        if matches!(kind, SnapshotKind::StopWithSavepoint { .. }) {
+            self.stopping = Some(checkpoint);
+        }
     }
 
     /// The synchronous part of a snapshot.

@@ -21,6 +21,10 @@ pub trait Effects {
     fn unblock(&mut self, channel: ChannelId);
     /// Run the asynchronous part, then report with [`Subtask::on_snapshot_end`]. `operator` is as captured.
     fn start_snapshot(&mut self, snapshot: SnapshotTask, operator: &Operator);
+    /// Whether an injected fault lets the synchronous part of the snapshot fail that is due now.
+    fn sync_part_fails(&mut self) -> bool {
+        false
+    }
     /// Send a message to the coordinator.
     fn tell(&mut self, message: TaskMessage);
 
@@ -139,6 +143,11 @@ pub enum TaskFailure {
     NoEventTime,
     #[error("the product of a value and the factor has more digits than a number can have here")]
     TooLarge,
+    #[error("an injected fault in the synchronous part of its snapshot")]
+    SyncPart,
+    /// Flink: "Stop-with-savepoint failed."
+    #[error("it had stopped for a savepoint that then failed")]
+    StopFailed,
     #[error("the state backend failed: {0}")]
     State(#[from] StateError),
 }

@@ -64,6 +64,8 @@ pub struct Subtask {
     final_from: Option<CheckpointId>,
     /// The unaligned checkpoint whose last barriers are still to come.
     recording: Option<Recording>,
+    /// The savepoint that the job stops with: after its snapshot nothing more is processed.
+    stopping: Option<CheckpointId>,
 }
 
 impl Subtask {
@@ -89,6 +91,7 @@ impl Subtask {
             writing: Vec::new(),
             final_from: None,
             recording: None,
+            stopping: None,
         }
     }
 
@@ -120,6 +123,12 @@ impl Subtask {
         matches!(self.phase, Phase::Initializing { .. })
     }
 
+    /// Whether it is a source that may emit.
+    #[must_use]
+    pub fn is_reading(&self) -> bool {
+        self.is_source() && self.is_running() && self.stopping.is_none()
+    }
+
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.phase == Phase::Finished
@@ -135,7 +144,7 @@ impl Subtask {
         max_records: usize,
         out: &mut E,
     ) -> Result<(), TaskFailure> {
-        if self.phase != Phase::Running || !self.is_source() {
+        if !self.is_reading() {
             return Ok(());
         }
         self.wake(out)?;
@@ -248,6 +257,10 @@ impl Subtask {
             return;
         }
         self.completed = checkpoint;
+        if self.stopping.is_some_and(|stopping| stopping <= checkpoint) {
+            self.stopping = None;
+            return self.finish(out);
+        }
         let is_final = self.final_from.is_some_and(|first| checkpoint >= first);
         if let Phase::EndOfData { confirmed } = &mut self.phase {
             *confirmed |= is_final;

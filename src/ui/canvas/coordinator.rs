@@ -165,8 +165,8 @@ pub fn headline(scene: Scene<'_>, shown: Option<&CheckpointView>) -> String {
 
 fn status_text(scene: Scene<'_>, checkpoint: &CheckpointView) -> String {
     match checkpoint.status {
-        CheckpointStatus::Pending if scene.view.queued_triggers > 0 => {
-            format!("pending · {} queued", scene.view.queued_triggers)
+        CheckpointStatus::Pending if scene.view.queued_triggers() > 0 => {
+            format!("pending · {} queued", scene.view.queued_triggers())
         }
         CheckpointStatus::Pending => "pending".to_owned(),
         CheckpointStatus::Completed => {

@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
 use super::LiveOptions;
+use super::faults::LiveFaults;
 use super::pace::Pace;
 use super::task::{FinalState, Inlet, LiveTask};
 use super::wire::{Buffer, Control, Meter, Outlet, Report, Wire};
+use crate::engine::driver::places::Places;
 use crate::engine::driver::resources::Prepared;
 use crate::engine::plan::{ExecutionGraph, SubtaskPlan};
-use crate::engine::storage::CheckpointStorage;
 use crate::engine::subtask::Subtask;
 use crate::model::{CheckpointId, SubtaskId};
 
@@ -37,7 +38,7 @@ impl<'scope> Attempt<'scope> {
         scope: &'scope Scope<'scope, '_>,
         (plan, meters, options): (&'a ExecutionGraph, &'a [Meter], LiveOptions),
         (from, prepared): (Option<CheckpointId>, Vec<Prepared>),
-        storage: &Arc<dyn CheckpointStorage>,
+        (places, faults): &(Arc<Places>, Arc<LiveFaults>),
     ) -> Self {
         let (report, reports) = bounded(REPORTS);
         let open = |_| {
@@ -62,8 +63,13 @@ impl<'scope> Attempt<'scope> {
                 inlets: inlets_of(subtask, &mut ends),
                 control,
                 to_self,
-                wire: wire_of(subtask, &mut ends, options, (report.clone(), meter)),
-                storage: storage.clone(),
+                wire: wire_of(
+                    subtask,
+                    &mut ends,
+                    options,
+                    (report.clone(), meter, faults.clone()),
+                ),
+                places: places.clone(),
                 owner: format!("{}-{}", subtask.uid, subtask.index),
             };
             threads.push(scope.spawn(move || task.live(scope)));
@@ -123,7 +129,7 @@ fn wire_of<'a>(
     subtask: &SubtaskPlan,
     ends: &mut [Ends],
     options: LiveOptions,
-    (reports, meter): (Sender<(SubtaskId, Report)>, &'a Meter),
+    (reports, meter, faults): (Sender<(SubtaskId, Report)>, &'a Meter, Arc<LiveFaults>),
 ) -> Wire<'a> {
     let channels = || {
         subtask
@@ -152,6 +158,7 @@ fn wire_of<'a>(
         buffer_records: options.buffer_records.max(1),
         reports,
         meter,
+        faults,
         collected: Vec::new(),
         blocked: Vec::new(),
         started: Vec::new(),

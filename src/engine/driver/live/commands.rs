@@ -6,9 +6,10 @@ use std::time::Instant;
 use super::attempt::Attempt;
 use super::wire::{Control, Meter};
 use super::{JobManager, Restore, TICK};
-use crate::engine::coordinator::Order;
+use crate::engine::driver::faults::{MAX_ARMED, target_of};
+use crate::engine::driver::places::{AfterSavepoint, IS_STOPPING, NO_SAVEPOINT_DIR, crash_cause};
 use crate::engine::event::{CheckpointKind, CommandOrigin, EventKind, JobStatus};
-use crate::model::{CheckpointId, Command, SubtaskId, When};
+use crate::model::{CheckpointId, Command, Fault, FaultKind, SubtaskId, Uid, When};
 
 impl JobManager<'_> {
     /// Fire the script entries that are due; without an attempt the job is down.
@@ -52,50 +53,158 @@ impl JobManager<'_> {
     }
 
     fn command(&mut self, command: &Command, by: CommandOrigin, attempt: Option<&Attempt<'_>>) {
-        let accepted = EventKind::CommandAccepted {
-            command: command.clone(),
-            by,
-        };
-        let result = match command {
-            Command::Checkpoint => {
-                self.record(accepted);
-                self.coordinator
-                    .request(CheckpointKind::Manual, self.now_us());
-                Ok(())
-            }
-            Command::Crash { uid, subtask } => {
-                match (attempt, self.plan.subtasks_of(uid).get(*subtask as usize)) {
-                    (Some(_), Some(id)) if self.coordinator.is_finished(*id) => {
-                        let name = self.plan.subtask_name(*id);
-                        Err(format!("{name} has finished; it cannot crash any more."))
-                    }
-                    (Some(attempt), Some(id)) => {
-                        self.record(accepted);
-                        attempt.tell(*id, Control::Die);
-                        self.fail(&format!("{} crashed.", self.plan.subtask_name(*id)));
-                        Ok(())
-                    }
-                    _ => Err("That subtask is not running.".to_owned()),
-                }
-            }
-            Command::Restore { checkpoint } => self.load(*checkpoint).map(|restore| {
-                self.record(accepted);
-                self.next = Some(restore);
-            }),
-            Command::Stop => {
-                self.record(accepted);
-                self.set_status(JobStatus::Canceled);
-                Ok(())
-            }
-            _ => Err("The live driver does not know this command.".to_owned()),
-        };
-        if let Err(reason) = result {
+        if let Err(reason) = self.try_command(command, by, attempt) {
             let command = command.clone();
             self.record(EventKind::CommandRefused {
                 command,
                 by,
                 reason,
             });
+        }
+    }
+
+    /// # Errors
+    /// Why not, as a sentence. Then nothing was recorded or changed.
+    fn try_command(
+        &mut self,
+        command: &Command,
+        by: CommandOrigin,
+        attempt: Option<&Attempt<'_>>,
+    ) -> Result<(), String> {
+        let accept = |manager: &mut Self| {
+            let command = command.clone();
+            manager.record(EventKind::CommandAccepted { command, by });
+        };
+        match command {
+            Command::Checkpoint => {
+                self.check_not_stopping()?;
+                accept(self);
+                self.request(CheckpointKind::Manual);
+            }
+            Command::Savepoint { format } => {
+                self.check_savepoint()?;
+                accept(self);
+                self.request(CheckpointKind::Savepoint(*format));
+            }
+            Command::StopWithSavepoint { format, drain } => {
+                self.check_savepoint()?;
+                accept(self);
+                let (format, drain) = (*format, *drain);
+                let kind = CheckpointKind::StopWithSavepoint { format, drain };
+                let after = AfterSavepoint::Finish { stored: None };
+                self.end_with_savepoint(kind, after, attempt);
+            }
+            Command::CancelWithSavepoint { format } => {
+                self.check_savepoint()?;
+                accept(self);
+                let kind = CheckpointKind::Savepoint(*format);
+                self.end_with_savepoint(kind, AfterSavepoint::Cancel, attempt);
+            }
+            Command::Crash { uid, subtask } => {
+                let id = self.find_running(uid, *subtask, attempt)?;
+                accept(self);
+                self.crash(&[id], &crash_cause(self.plan, &[id]), attempt);
+            }
+            Command::CrashSeveral { subtasks } => {
+                let ids = subtasks.iter();
+                let ids = ids.map(|(uid, index)| self.find_running(uid, *index, attempt));
+                let ids: Vec<SubtaskId> = ids.collect::<Result<_, _>>()?;
+                if ids.is_empty() {
+                    return Err("No subtask is named. Say which ones are to crash.".to_owned());
+                }
+                accept(self);
+                self.crash(&ids, &crash_cause(self.plan, &ids), attempt);
+            }
+            Command::CrashTaskManager { index } => {
+                let slots = self.job.config.slots_per_task_manager;
+                let ids = self.plan.subtasks_on(*index, slots);
+                if ids.is_empty() || attempt.is_none() {
+                    return Err(format!("Nothing runs on TaskManager {} now.", index + 1));
+                }
+                accept(self);
+                let cause = format!("TaskManager {} was lost.", index + 1);
+                self.crash(&ids, &cause, attempt);
+            }
+            Command::Inject(fault) => {
+                let id = self.check_fault(fault)?;
+                accept(self);
+                self.faults.arm(id, fault.clone());
+            }
+            Command::Restore { checkpoint } => {
+                let restore = self.load(*checkpoint)?;
+                accept(self);
+                self.after_savepoint = None;
+                self.next = Some(restore);
+            }
+            Command::Stop => {
+                accept(self);
+                self.set_status(JobStatus::Canceled);
+            }
+            Command::Suspend => {
+                accept(self);
+                self.set_status(JobStatus::Suspended);
+            }
+        }
+        Ok(())
+    }
+
+    fn request(&mut self, kind: CheckpointKind) {
+        let now_us = self.now_us();
+        self.coordinator.request(kind, now_us);
+    }
+
+    fn crash(&mut self, ids: &[SubtaskId], cause: &str, attempt: Option<&Attempt<'_>>) {
+        for id in ids {
+            // A thread that does not listen is gone already.
+            let _ = attempt.map(|attempt| attempt.tell(*id, Control::Die));
+        }
+        self.fail(cause);
+    }
+
+    fn check_not_stopping(&self) -> Result<(), String> {
+        match self.after_savepoint {
+            None => Ok(()),
+            Some(_) => Err(IS_STOPPING.to_owned()),
+        }
+    }
+
+    fn check_savepoint(&self) -> Result<(), String> {
+        self.check_not_stopping()?;
+        match self.places.takes_savepoints() {
+            true => Ok(()),
+            false => Err(NO_SAVEPOINT_DIR.to_owned()),
+        }
+    }
+
+    fn check_fault(&self, fault: &Fault) -> Result<SubtaskId, String> {
+        let id = target_of(self.plan, fault)?;
+        if fault.kind == FaultKind::Commit {
+            return Err(
+                "A live run's commits cannot be let fail. Step the job instead.".to_owned(),
+            );
+        }
+        if self.faults.count() >= MAX_ARMED {
+            return Err(format!(
+                "{MAX_ARMED} faults wait already. Let some of them strike first."
+            ));
+        }
+        Ok(id)
+    }
+
+    fn find_running(
+        &self,
+        uid: &Uid,
+        index: u32,
+        attempt: Option<&Attempt<'_>>,
+    ) -> Result<SubtaskId, String> {
+        let id = self.plan.find_subtask(uid, index)?;
+        let name = self.plan.subtask_name(id);
+        match attempt {
+            None => Err(format!("{name} is not running.")),
+            Some(_) if self.coordinator.is_finished(id) => {
+                Err(format!("{name} has finished; it cannot crash any more."))
+            }
+            Some(_) => Ok(id),
         }
     }
 
@@ -109,15 +218,6 @@ impl JobManager<'_> {
         )
     }
 
-    /// While the job is down, the coordinator has nothing to order but what is to be told.
-    fn record_orders(&mut self) {
-        for order in self.coordinator.take_orders() {
-            if let Order::Record(event) = order {
-                self.record(event);
-            }
-        }
-    }
-
     /// After an attempt: what the job goes on with, if it does.
     pub(super) fn wait_for_restore(&mut self) -> Option<Restore> {
         while matches!(self.status, JobStatus::Restarting { .. }) && self.next.is_none() {
@@ -127,14 +227,10 @@ impl JobManager<'_> {
             }
             if self.restart_at.is_some_and(|at| at <= Instant::now()) {
                 self.restart_at = None;
-                self.command(
-                    &Command::Restore { checkpoint: None },
-                    CommandOrigin::Job,
-                    None,
-                );
+                self.restart();
             }
             self.run_script(None);
-            self.record_orders();
+            self.obey(None);
             std::thread::park_timeout(TICK);
         }
         let (from, operators) = self.next.take()?;
@@ -144,5 +240,19 @@ impl JobManager<'_> {
             self.coordinator.on_restored(checkpoint);
         }
         Some((from, operators))
+    }
+
+    /// The restart strategy's turn: back to the newest checkpoint that can be read.
+    fn restart(&mut self) {
+        let older = self.coordinator.store().iter().rev().skip(1).map(Some);
+        let choices: Vec<Option<CheckpointId>> = std::iter::once(None).chain(older).collect();
+        for checkpoint in choices {
+            self.command(&Command::Restore { checkpoint }, CommandOrigin::Job, None);
+            if self.next.is_some() {
+                return;
+            }
+        }
+        let cause = "No retained checkpoint could be read.".to_owned();
+        self.set_status(JobStatus::Failed { cause });
     }
 }

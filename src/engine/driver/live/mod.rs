@@ -5,7 +5,10 @@
 
 mod attempt;
 mod commands;
+mod faults;
+mod orders;
 mod pace;
+mod savepoints;
 mod task;
 mod wire;
 
@@ -13,16 +16,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use super::places::{AfterSavepoint, Places};
 use super::resources::{Prepared, Resources};
-use crate::engine::coordinator::{CheckpointCoordinator, Order};
+use super::rng::SplitMix64;
+use crate::engine::coordinator::restart::{RestartBackoff, Verdict};
+use crate::engine::coordinator::{CheckpointCoordinator, JobEnd};
 use crate::engine::event::{EventKind, JobStatus, TraceEvent};
-use crate::engine::operator::Source;
 use crate::engine::plan::{ExecutionGraph, SubtaskPlan};
 use crate::engine::subtask::TaskMessage;
-use crate::model::{
-    CheckpointId, Decimal, JobGraph, Key, OperatorSpec, RestartStrategy, SubtaskId,
-};
+use crate::model::{CheckpointId, Decimal, JobGraph, Key, OperatorSpec, SubtaskId};
 use attempt::Attempt;
+use faults::LiveFaults;
 pub use wire::{Collected, MAX_KEPT_RECORDS};
 use wire::{Control, Meter, Report};
 
@@ -92,25 +96,34 @@ pub fn run(
         .map(|start| (&*start.storage, start.checkpoint));
     let backend = job.config.backend;
     let mut prepared = Some(resources.prepare(plan, backend, 0, from)?);
-    let first_id = CheckpointId(from.map_or(1, |(_, checkpoint)| checkpoint.0 + 1));
+    let start = start.map(|start| (start.checkpoint, start.claim));
+    let places = Arc::new(Places::new(
+        resources.storage.clone(),
+        resources.savepoints.clone(),
+    ));
     let mut manager = JobManager {
         job,
         plan,
         resources,
         options,
         meters: &meters,
-        coordinator: CheckpointCoordinator::new(plan, job.config.checkpointing, backend, first_id),
+        coordinator: CheckpointCoordinator::new(plan, job.config.checkpointing, backend, start),
         started: Instant::now(),
         events: Vec::new(),
         status: JobStatus::Running,
         fired: vec![false; job.script.len()],
         attempts: 0,
         restart_at: None,
-        timeouts: Vec::new(),
+        backoff: RestartBackoff::new(job.config.restart),
+        rng: SplitMix64(job.config.seed),
+        places,
+        after_savepoint: None,
+        faults: Arc::default(),
+        late_news: Vec::new(),
         offsets: Vec::new(),
         next: None,
     };
-    let mut from = start.map(|start| start.checkpoint);
+    let mut from = start.map(|(checkpoint, _)| checkpoint);
     let mut contents = vec![None; plan.subtasks.len()];
     while let Some(operators) = prepared.take() {
         contents = manager.run_attempt(from, operators);
@@ -119,6 +132,7 @@ pub fn run(
             None => (None, None),
         };
     }
+    manager.shut_down();
     let counts = |of: fn(&Meter) -> u64| meters.iter().map(of).collect();
     Ok(LiveOutcome {
         status: manager.status,
@@ -151,6 +165,13 @@ fn keyed_sums(
 /// A restore that is ready: from which checkpoint, and the operators with their state.
 type Restore = (Option<CheckpointId>, Vec<Prepared>);
 
+/// News for a subtask that comes late.
+struct LateNews {
+    at_us: u64,
+    subtask: SubtaskId,
+    control: Control,
+}
+
 struct JobManager<'a> {
     job: &'a JobGraph,
     plan: &'a ExecutionGraph,
@@ -164,7 +185,14 @@ struct JobManager<'a> {
     fired: Vec<bool>,
     attempts: u32,
     restart_at: Option<Instant>,
-    timeouts: Vec<(CheckpointId, u64)>,
+    backoff: RestartBackoff,
+    rng: SplitMix64,
+    places: Arc<Places>,
+    /// The job is about to end with a savepoint.
+    after_savepoint: Option<AfterSavepoint>,
+    faults: Arc<LiveFaults>,
+    /// Notifications that a fault has delayed.
+    late_news: Vec<LateNews>,
     offsets: Vec<(CheckpointId, Vec<(SubtaskId, u64)>)>,
     /// The restore that a command asked for.
     next: Option<Restore>,
@@ -186,6 +214,14 @@ impl JobManager<'_> {
         self.record(EventKind::JobStatus(status));
     }
 
+    /// Where the job has ended, its checkpoints are deleted, as far as its retention says.
+    fn shut_down(&mut self) {
+        if let Some(end) = JobEnd::of(&self.status) {
+            self.coordinator.shut_down(end);
+        }
+        self.obey(None);
+    }
+
     fn is_time_over(&self) -> bool {
         self.options
             .until
@@ -199,19 +235,22 @@ impl JobManager<'_> {
         prepared: Vec<Prepared>,
     ) -> Vec<task::FinalState> {
         let (plan, meters, options) = (self.plan, self.meters, self.options);
-        let storage = self.resources.storage.clone();
+        let shared = (self.places.clone(), self.faults.clone());
         std::thread::scope(|scope| {
-            let attempt =
-                Attempt::spawn(scope, (plan, meters, options), (from, prepared), &storage);
+            let attempt = Attempt::spawn(scope, (plan, meters, options), (from, prepared), &shared);
             self.set_status(JobStatus::Running);
+            let random = (self.attempts == 0).then(|| self.rng.next());
             for subtask in &plan.subtasks {
                 self.coordinator.on_running(subtask.id);
             }
+            self.coordinator.start_scheduler(self.now_us(), random);
             self.lead(&attempt);
             let ends_well =
                 !matches!(self.status, JobStatus::Restarting { .. }) && self.next.is_none();
-            self.coordinator.suspend();
-            self.obey(&attempt);
+            let all = plan.subtasks.iter().map(|subtask| subtask.id);
+            self.coordinator.suspend(all);
+            self.obey(Some(&attempt));
+            self.late_news.clear();
             attempt.end(if ends_well {
                 || Control::Release
             } else {
@@ -234,8 +273,8 @@ impl JobManager<'_> {
                 return self.fail(&format!("The thread of {name} ended unexpectedly."));
             }
             self.run_script(Some(attempt));
-            self.expire();
-            self.obey(attempt);
+            self.timers(attempt);
+            self.obey(Some(attempt));
             if self.coordinator.all_finished() && self.status == JobStatus::Running {
                 self.set_status(JobStatus::Finished);
             }
@@ -264,118 +303,39 @@ impl JobManager<'_> {
                 let name = self.plan.subtask_name(subtask);
                 self.fail(&format!("{name} failed: {cause}."));
             }
-            Report::Orphaned(checkpoint) => self.discard(checkpoint),
+            Report::Orphaned(checkpoint) => self.places.discard(checkpoint),
         }
-        self.obey(attempt);
+        self.obey(Some(attempt));
     }
 
-    fn expire(&mut self) {
+    /// All subtasks are always canceled: regions begin again alone in the stepper only.
+    fn fail(&mut self, original: &str) {
+        if self.status != JobStatus::Running {
+            return;
+        }
+        let stopping = self.after_savepoint.take();
+        let cause = stopping.and_then(|stopping| stopping.cause_of(original));
+        let cause = cause.unwrap_or_else(|| original.to_owned());
+        let random = self.rng.next();
         let now_us = self.now_us();
-        let (due, later) = self
-            .timeouts
-            .iter()
-            .partition(|(_, at_us)| *at_us <= now_us);
-        self.timeouts = later;
-        let due: Vec<(CheckpointId, u64)> = due;
-        for (checkpoint, _) in due {
-            self.coordinator.on_timeout(checkpoint, now_us);
-        }
-    }
-
-    fn obey(&mut self, attempt: &Attempt<'_>) {
-        loop {
-            let orders = self.coordinator.take_orders();
-            if orders.is_empty() {
-                return;
+        let delay_us = match self.backoff.on_failure(now_us, random) {
+            Verdict::GiveUp(reason) => {
+                let cause = format!("{cause} {reason}");
+                return self.set_status(JobStatus::Failed { cause });
             }
-            for order in orders {
-                self.obey_one(order, attempt);
-            }
-        }
-    }
-
-    fn obey_one(&mut self, order: Order, attempt: &Attempt<'_>) {
-        let sent = match order {
-            Order::Begin {
-                checkpoint,
-                timeout_us,
-            } => {
-                // Where no room can be made, every later write fails and says so.
-                let _ = self.resources.storage.begin(checkpoint);
-                self.timeouts.push((checkpoint, timeout_us));
-                true
-            }
-            Order::Trigger { subtask, barrier } => attempt.tell(subtask, Control::Trigger(barrier)),
-            Order::NotifyComplete {
-                subtask,
-                checkpoint,
-            } => attempt.tell(subtask, Control::Complete(checkpoint)),
-            Order::NotifyAborted {
-                subtask,
-                checkpoint,
-                latest,
-            } => attempt.tell(subtask, Control::Aborted { checkpoint, latest }),
-            Order::WriteMetadata(metadata) => {
-                let checkpoint = metadata.checkpoint;
-                let written = self.resources.storage.write_metadata(&metadata).is_ok();
-                if written {
-                    let offsets = self.source_offsets(&metadata);
-                    self.offsets.push((checkpoint, offsets));
-                }
-                self.coordinator
-                    .on_metadata(checkpoint, written, self.now_us());
-                true
-            }
-            Order::Discard(checkpoint) => {
-                self.discard(checkpoint);
-                true
-            }
-            Order::FailJob(cause) => {
-                self.fail(&cause);
-                true
-            }
-            Order::Record(event) => {
-                self.record(event);
-                true
-            }
+            Verdict::Wait => None,
+            Verdict::Restart { delay_us } => Some(delay_us),
         };
-        if !sent && self.status == JobStatus::Running {
-            self.fail("A subtask does not answer.");
-        }
-    }
-
-    fn source_offsets(
-        &self,
-        metadata: &crate::engine::storage::CheckpointMetadata,
-    ) -> Vec<(SubtaskId, u64)> {
-        let states = metadata.operators.iter().flat_map(|operator| {
-            self.plan
-                .subtasks_of(&operator.uid)
-                .into_iter()
-                .zip(&operator.subtasks)
+        self.set_status(JobStatus::Restarting { cause });
+        self.record(EventKind::FailoverPlanned {
+            restarting: self
+                .plan
+                .subtasks
+                .iter()
+                .map(|subtask| subtask.id)
+                .collect(),
+            at_us: delay_us.map(|delay_us| now_us.saturating_add(delay_us)),
         });
-        states
-            .filter_map(|(id, state)| {
-                let list = state.lists.iter().find(|list| list.name == Source::LIST)?;
-                let elements = list.elements.iter();
-                let offsets = elements.filter_map(|element| Source::read_element(element));
-                Some((id, offsets.map(|(_, offset)| offset).sum()))
-            })
-            .collect()
-    }
-
-    fn discard(&mut self, checkpoint: CheckpointId) {
-        self.timeouts.retain(|(id, _)| *id != checkpoint);
-        // What cannot be deleted is never read again, and goes with the run's folder.
-        let _ = self.resources.storage.discard(checkpoint);
-    }
-
-    fn fail(&mut self, cause: &str) {
-        self.set_status(JobStatus::Restarting {
-            cause: cause.to_owned(),
-        });
-        if let RestartStrategy::FixedDelay { delay_ms, .. } = self.job.config.restart {
-            self.restart_at = Some(Instant::now() + Duration::from_millis(delay_ms));
-        }
+        self.restart_at = delay_us.map(|delay_us| Instant::now() + Duration::from_micros(delay_us));
     }
 }

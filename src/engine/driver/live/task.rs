@@ -9,8 +9,8 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Select, Sender, TryRecvError
 
 use super::pace::Pace;
 use super::wire::{Buffer, Control, Meter, Report, Wire};
+use crate::engine::driver::places::Places;
 use crate::engine::operator::{Contents, Operator};
-use crate::engine::storage::CheckpointStorage;
 use crate::engine::subtask::{SnapshotTask, Subtask, TaskFailure};
 use crate::model::ChannelId;
 
@@ -33,7 +33,7 @@ pub struct LiveTask<'a> {
     /// For the writers of snapshots.
     pub to_self: Sender<Control>,
     pub wire: Wire<'a>,
-    pub storage: Arc<dyn CheckpointStorage>,
+    pub places: Arc<Places>,
     /// Names this subtask's files.
     pub owner: String,
     /// A source's.
@@ -98,7 +98,7 @@ impl LiveTask<'_> {
     }
 
     fn is_emitting(&self) -> bool {
-        self.subtask.is_source() && self.subtask.is_running()
+        self.subtask.is_reading()
     }
 
     /// What is next: a message of the coordinator before everything else, then any input that is not blocked.
@@ -200,7 +200,8 @@ impl LiveTask<'_> {
             Control::Trigger(barrier) => self.subtask.on_trigger(barrier, &mut self.wire)?,
             Control::Complete(checkpoint) => self.subtask.on_complete(checkpoint, &mut self.wire),
             Control::Aborted { checkpoint, latest } => {
-                self.subtask.on_aborted(checkpoint, latest, &mut self.wire);
+                self.subtask
+                    .on_aborted(checkpoint, latest, &mut self.wire)?;
             }
             Control::SnapshotEnd(checkpoint, result) => {
                 if !self
@@ -219,10 +220,11 @@ impl LiveTask<'_> {
     fn start_writers<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) {
         for task in std::mem::take(&mut self.wire.started) {
             let SnapshotTask { checkpoint, .. } = task;
-            let (storage, owner) = (self.storage.clone(), self.owner.clone());
+            let (storage, owner) = (self.places.of(checkpoint), self.owner.clone());
+            let (faults, id) = (self.wire.faults.clone(), self.wire.id);
             let to_self = self.to_self.clone();
             scope.spawn(move || {
-                let result = task.write(&owner, &*storage);
+                let result = faults.write(id, (task, &owner), &*storage);
                 // A subtask that is gone has no more use for it.
                 let _ = to_self.send(Control::SnapshotEnd(checkpoint, result));
             });

@@ -4,13 +4,16 @@
 //! still in its channel while the input is blocked: there is no second place where records wait.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crossbeam_channel::Sender;
 
+use super::faults::LiveFaults;
 use crate::engine::operator::Operator;
 use crate::engine::subtask::{Effects, SnapshotTask, TaskMessage};
-use crate::model::{ChannelId, CheckpointBarrier, CheckpointId, Record, StreamEvent, SubtaskId};
+use crate::model::{
+    ChannelId, CheckpointBarrier, CheckpointId, FaultKind, Record, StreamEvent, SubtaskId,
+};
 
 /// Records on their way, and at most one event after them.
 #[derive(Debug, Default)]
@@ -107,6 +110,7 @@ pub struct Wire<'a> {
     pub buffer_records: usize,
     pub reports: Sender<(SubtaskId, Report)>,
     pub meter: &'a Meter,
+    pub faults: Arc<LiveFaults>,
     pub collected: Vec<Record>,
     /// Input channels that are not polled.
     pub blocked: Vec<ChannelId>,
@@ -172,6 +176,11 @@ impl Effects for Wire<'_> {
 
     fn start_snapshot(&mut self, task: SnapshotTask, _operator: &Operator) {
         self.started.push(task);
+    }
+
+    fn sync_part_fails(&mut self) -> bool {
+        let is_meant = |kind| kind == FaultKind::SyncPart;
+        self.faults.strike(Some(self.id), is_meant).is_some()
     }
 
     fn tell(&mut self, message: TaskMessage) {

@@ -1,7 +1,7 @@
 //! What can happen next.
 
 use super::{Stepper, Task};
-use crate::engine::event::JobStatus;
+use crate::engine::coordinator::Timer;
 use crate::model::{ChannelId, CheckpointId, SubtaskId, When};
 
 /// One thing that can happen: the unit of stepping.
@@ -23,8 +23,8 @@ pub enum Action {
     FinishWrite(usize),
     /// The metadata of a fully acknowledged checkpoint is written.
     Finalize(CheckpointId),
-    /// A pending checkpoint's timeout.
-    Expire(CheckpointId),
+    /// The coordinator is woken: the next periodic checkpoint, or a pending one's timeout.
+    Timer(Timer),
     /// The restart strategy restores the job.
     Restart,
     /// The restored state is in place.
@@ -72,19 +72,18 @@ impl Stepper {
 
     fn unscripted(&self) -> Vec<(u64, Action)> {
         let mut actions = Vec::new();
-        if self.status == JobStatus::Running {
-            let credits: Vec<bool> = self
-                .tasks
-                .iter()
-                .map(|task| self.has_credit(task))
-                .collect();
-            self.add_sources(&credits, &mut actions);
-            self.add_deliveries(&credits, &mut actions);
-        }
+        let credits: Vec<bool> = self
+            .tasks
+            .iter()
+            .map(|task| self.has_credit(task))
+            .collect();
+        self.add_sources(&credits, &mut actions);
+        self.add_deliveries(&credits, &mut actions);
         self.add_messages(&mut actions);
         self.add_storage(&mut actions);
-        actions.extend(self.restart_at_us.map(|at_us| (at_us, Action::Restart)));
-        let deployment = self.deployment.as_ref();
+        let restart_at_us = self.recovery.restart_at_us;
+        actions.extend(restart_at_us.map(|at_us| (at_us, Action::Restart)));
+        let deployment = self.recovery.deployment.as_ref();
         actions.extend(deployment.map(|deployment| (deployment.ready_us, Action::Deploy)));
         actions
     }
@@ -130,8 +129,8 @@ impl Stepper {
         for (checkpoint, (ready_us, _)) in &self.net.finalizing {
             actions.push((*ready_us, Action::Finalize(*checkpoint)));
         }
-        for (checkpoint, at_us) in &self.net.timeouts {
-            actions.push((*at_us, Action::Expire(*checkpoint)));
+        for (at_us, timer) in self.coordinator.timers() {
+            actions.push((at_us, Action::Timer(timer)));
         }
     }
 }

@@ -1,14 +1,13 @@
-//! Commands, failure and recovery.
+//! Commands: what a person, a script or the restart strategy asks for.
 //!
-//! Recovery follows Flink's order (`DefaultScheduler`, `SchedulerBase.restoreState`): what is pending is given up, all
-//! subtasks are cancelled, the state of the latest completed checkpoint is assigned, and everything starts again. No
-//! completed checkpoint: a fresh start. A checkpoint is read and checked *before* anything is cancelled for it.
+//! Each is accepted or refused, by an event; a refused one changes nothing and says why.
 
-use super::{Deployment, Ready, Stepper};
-use crate::engine::driver::resources::Prepared;
+use std::collections::BTreeSet;
+
+use super::Stepper;
+use crate::engine::driver::places::{IS_STOPPING, NO_SAVEPOINT_DIR, crash_cause};
 use crate::engine::event::{CheckpointKind, CommandOrigin, EventKind, JobStatus, SubtaskStatus};
-use crate::engine::subtask::Subtask;
-use crate::model::{CheckpointId, Command, RestartStrategy, SubtaskId, Uid};
+use crate::model::{Command, SubtaskId, Uid};
 
 impl Stepper {
     /// A person's command, now. It is a step of its own.
@@ -31,36 +30,7 @@ impl Stepper {
     }
 
     fn obey_command(&mut self, command: &Command, by: CommandOrigin) {
-        let accepted = EventKind::CommandAccepted {
-            command: command.clone(),
-            by,
-        };
-        let result = match command {
-            _ if self.status.is_terminal() => Err("The job has ended. Start a new run.".to_owned()),
-            Command::Checkpoint => {
-                self.net.record(accepted);
-                self.request_checkpoint();
-                Ok(())
-            }
-            Command::Crash { uid, subtask } => self.find_running(uid, *subtask).map(|id| {
-                self.net.record(accepted);
-                self.fail(
-                    Some(id),
-                    &format!("{} crashed.", self.plan.subtask_name(id)),
-                );
-            }),
-            Command::Restore { checkpoint } => self.load(*checkpoint).map(|(from, ready)| {
-                self.net.record(accepted);
-                self.begin_restore(from, ready);
-            }),
-            Command::Stop => {
-                self.net.record(accepted);
-                self.stop();
-                Ok(())
-            }
-            _ => Err("The engine does not know this command yet.".to_owned()),
-        };
-        if let Err(reason) = result {
+        if let Err(reason) = self.try_command(command, by) {
             self.net.record(EventKind::CommandRefused {
                 command: command.clone(),
                 by,
@@ -69,23 +39,107 @@ impl Stepper {
         }
     }
 
-    fn request_checkpoint(&mut self) {
-        self.coordinator
-            .request(CheckpointKind::Manual, self.net.now_us);
+    /// # Errors
+    /// Why not, as a sentence. Then nothing was recorded or changed.
+    fn try_command(&mut self, command: &Command, by: CommandOrigin) -> Result<(), String> {
+        if self.status.is_terminal() {
+            return Err("The job has ended. Start a new run.".to_owned());
+        }
+        let accept = |stepper: &mut Self| {
+            stepper.net.record(EventKind::CommandAccepted {
+                command: command.clone(),
+                by,
+            });
+        };
+        match command {
+            Command::Checkpoint => {
+                self.check_not_stopping()?;
+                accept(self);
+                self.request(CheckpointKind::Manual);
+            }
+            Command::Savepoint { format } => {
+                self.check_savepoint()?;
+                accept(self);
+                self.request(CheckpointKind::Savepoint(*format));
+            }
+            Command::StopWithSavepoint { format, drain } => {
+                self.check_savepoint()?;
+                accept(self);
+                self.stop_with_savepoint(*format, *drain);
+            }
+            Command::CancelWithSavepoint { format } => {
+                self.check_savepoint()?;
+                accept(self);
+                self.cancel_with_savepoint(*format);
+            }
+            Command::Crash { uid, subtask } => {
+                let id = self.find_running(uid, *subtask)?;
+                accept(self);
+                self.fail(&[id], &format!("{} crashed.", self.plan.subtask_name(id)));
+            }
+            Command::CrashSeveral { subtasks } => {
+                let ids = self.find_several(subtasks)?;
+                accept(self);
+                self.fail(&ids, &crash_cause(&self.plan, &ids));
+            }
+            Command::CrashTaskManager { index } => {
+                let ids = self.find_task_manager(*index)?;
+                accept(self);
+                self.fail(&ids, &format!("TaskManager {} was lost.", index + 1));
+            }
+            Command::Inject(fault) => {
+                let id = self.check_fault(fault)?;
+                accept(self);
+                self.net.arm(id, fault.clone());
+            }
+            Command::Restore { checkpoint } => {
+                let (from, ready) = self.load(*checkpoint)?;
+                accept(self);
+                self.restore_all(from, ready);
+            }
+            Command::Stop => {
+                accept(self);
+                self.cancel_job();
+            }
+            Command::Suspend => {
+                accept(self);
+                let all = self.all_subtasks();
+                self.cancel(all, &[]);
+                self.end(JobStatus::Suspended);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn request(&mut self, kind: CheckpointKind) {
+        self.coordinator.request(kind, self.net.now_us);
         self.obey();
     }
 
-    fn stop(&mut self) {
-        self.deployment = None;
-        self.restart_at_us = None;
-        self.cancel_all(None);
-        self.set_status(JobStatus::Canceled);
+    pub(super) fn cancel_job(&mut self) {
+        let all = self.all_subtasks();
+        self.cancel(all, &[]);
+        self.end(JobStatus::Canceled);
+    }
+
+    fn check_not_stopping(&self) -> Result<(), String> {
+        match self.after_savepoint {
+            None => Ok(()),
+            Some(_) => Err(IS_STOPPING.to_owned()),
+        }
+    }
+
+    fn check_savepoint(&self) -> Result<(), String> {
+        self.check_not_stopping()?;
+        match self.places.takes_savepoints() {
+            true => Ok(()),
+            false => Err(NO_SAVEPOINT_DIR.to_owned()),
+        }
     }
 
     /// The subtask that is to crash, if it can.
     fn find_running(&self, uid: &Uid, index: u32) -> Result<SubtaskId, String> {
-        let place = self.plan.subtasks_of(uid).get(index as usize).copied();
-        let id = place.ok_or_else(|| format!("This job has no subtask {} of {uid}.", index + 1))?;
+        let id = self.plan.find_subtask(uid, index)?;
         let name = self.plan.subtask_name(id);
         match self.tasks[id.index()].status {
             SubtaskStatus::Finished => {
@@ -100,138 +154,38 @@ impl Stepper {
         }
     }
 
-    /// The job goes down: `id` failed, or all of it did.
-    pub(super) fn fail(&mut self, id: Option<SubtaskId>, cause: &str) {
-        self.deployment = None;
-        self.cancel_all(id);
-        self.set_status(JobStatus::Restarting {
-            cause: cause.to_owned(),
-        });
-        if let RestartStrategy::FixedDelay { delay_ms, .. } = self.job.config.restart {
-            let delay_us = delay_ms.saturating_mul(1000);
-            self.restart_at_us = Some(self.net.now_us.saturating_add(delay_us));
+    fn find_several(&self, wanted: &[(Uid, u32)]) -> Result<Vec<SubtaskId>, String> {
+        let found = wanted
+            .iter()
+            .map(|(uid, index)| self.find_running(uid, *index));
+        let found: BTreeSet<SubtaskId> = found.collect::<Result<_, _>>()?;
+        match found.is_empty() {
+            true => Err("No subtask is named. Say which ones are to crash.".to_owned()),
+            false => Ok(found.into_iter().collect()),
         }
     }
 
-    fn cancel_all(&mut self, failed: Option<SubtaskId>) {
-        self.coordinator.suspend();
-        self.obey();
-        for index in 0..self.tasks.len() {
-            let id = self.plan.subtasks[index].id;
-            let status = if Some(id) == failed {
-                SubtaskStatus::Failed
-            } else {
-                SubtaskStatus::Canceled
-            };
-            self.tasks[index].subtask = None;
-            if self.tasks[index].status != SubtaskStatus::Finished {
-                self.set_subtask_status(id, status);
-            }
+    /// What runs in the slots of a TaskManager: slot `i` holds subtask `i` of every operator.
+    fn find_task_manager(&self, index: u32) -> Result<Vec<SubtaskId>, String> {
+        let slots = self.job.config.slots_per_task_manager;
+        let all = self.plan.subtasks_on(index, slots);
+        if all.is_empty() {
+            let managers = self.plan.task_managers(slots);
+            return Err(format!(
+                "This job has no TaskManager {}: its subtasks are on {managers}, with {slots} slots each.",
+                index + 1
+            ));
         }
-        self.net.clear();
-    }
-
-    /// The restart strategy's turn.
-    pub(super) fn restart(&mut self) {
-        self.restart_at_us = None;
-        let command = Command::Restore { checkpoint: None };
-        self.obey_command(&command, CommandOrigin::Job);
-    }
-
-    /// Read the checkpoint to return to: the wanted one, else the latest.
-    fn load(
-        &mut self,
-        wanted: Option<CheckpointId>,
-    ) -> Result<(Option<CheckpointId>, Vec<Ready>), String> {
-        let store = self.coordinator.store();
-        self.attempt += 1;
-        let target = (&*self.plan, self.job.config.backend, self.attempt);
-        let wanted = wanted.or(store.latest());
-        let (from, prepared) = self.resources.prepare_restore(target, store, wanted)?;
-        Ok((from, read_states(prepared)?))
-    }
-
-    fn begin_restore(&mut self, from: Option<CheckpointId>, ready: Vec<Ready>) {
-        self.restart_at_us = None;
-        let down = matches!(self.status, JobStatus::Restarting { .. });
-        if !down {
-            self.cancel_all(None);
-        }
-        self.set_status(JobStatus::Restoring { from });
-        for index in 0..self.tasks.len() {
-            self.set_subtask_status(self.plan.subtasks[index].id, SubtaskStatus::Initializing);
-        }
-        if let Some(checkpoint) = from {
-            self.coordinator.on_restored(checkpoint);
-        }
-        self.deployment = Some(Deployment {
-            ready_us: self.net.now_us.saturating_add(self.net.costs.restore_us),
-            from,
-            ready,
-        });
-    }
-
-    pub(super) fn finish_deployment(&mut self) {
-        if let Some(Deployment { from, ready, .. }) = self.deployment.take() {
-            self.deploy(from, ready);
+        let is_up = |id: &SubtaskId| {
+            matches!(
+                self.tasks[id.index()].status,
+                SubtaskStatus::Initializing | SubtaskStatus::Running | SubtaskStatus::EndOfData
+            )
+        };
+        let up: Vec<SubtaskId> = all.into_iter().filter(is_up).collect();
+        match up.is_empty() {
+            true => Err(format!("Nothing runs on TaskManager {} now.", index + 1)),
+            false => Ok(up),
         }
     }
-
-    /// All subtasks begin, with what was prepared for them.
-    pub(super) fn deploy(&mut self, from: Option<CheckpointId>, ready: Vec<Ready>) {
-        self.set_status(JobStatus::Running);
-        for (index, ready) in ready.into_iter().enumerate() {
-            self.deploy_one(index, from, ready);
-        }
-    }
-
-    fn deploy_one(&mut self, index: usize, from: Option<CheckpointId>, ready: Ready) {
-        let (prepared, contents) = ready;
-        let plan = self.plan.clone();
-        let plan = &plan.subtasks[index];
-        let task = &mut self.tasks[index];
-        task.subtask = Some(Subtask::new(plan, prepared.operator, from));
-        task.busy_until_us = self.net.now_us;
-        self.await_record(plan.id);
-        self.net.record(EventKind::Restored {
-            subtask: plan.id,
-            from,
-            offsets: contents.offsets,
-            state: contents.rows,
-            windows: contents.windows,
-        });
-        self.set_subtask_status(plan.id, SubtaskStatus::Running);
-        self.coordinator.on_running(plan.id);
-        if prepared.finished {
-            self.turn(plan.id, |subtask, turn| subtask.finish_restored(turn));
-        }
-    }
-
-    pub(super) fn set_status(&mut self, status: JobStatus) {
-        if self.net.log.is_empty() && self.net.step == 0 || self.status != status {
-            self.status = status.clone();
-            self.net.record(EventKind::JobStatus(status));
-        }
-    }
-
-    fn set_subtask_status(&mut self, subtask: SubtaskId, status: SubtaskStatus) {
-        let current = &mut self.tasks[subtask.index()].status;
-        if *current != status {
-            *current = status;
-            self.net
-                .record(EventKind::SubtaskStatus { subtask, status });
-        }
-    }
-}
-
-/// The state that each operator begins with. Read here, so that a state that cannot be read is refused before anything
-/// is canceled for it.
-pub(super) fn read_states(prepared: Vec<Prepared>) -> Result<Vec<Ready>, String> {
-    let read = |prepared: Prepared| {
-        let contents = prepared.operator.contents();
-        contents
-            .map(|contents| (prepared, contents))
-            .map_err(|error| error.to_string())
-    };
-    prepared.into_iter().map(read).collect()
 }

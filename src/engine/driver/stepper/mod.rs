@@ -6,10 +6,12 @@
 
 mod action;
 mod commands;
+mod failover;
+mod faults;
 mod net;
 mod orders;
 mod project;
-mod rng;
+mod savepoints;
 mod sources;
 
 use std::sync::Arc;
@@ -19,14 +21,16 @@ use crate::engine::event::{EventKind, JobStatus, Outcome, SubtaskStatus, TraceEv
 use crate::engine::operator::Contents;
 use crate::engine::plan::ExecutionGraph;
 use crate::engine::subtask::{Subtask, TaskFailure};
-use crate::model::{ChannelId, CheckpointId, JobGraph, StreamElement, SubtaskId, When};
+use crate::model::{ChannelId, JobGraph, StreamElement, SubtaskId, When};
 
 pub use action::Action;
-pub use project::Projection;
+pub use project::{Projection, sorted_names};
 
+use super::places::{AfterSavepoint, Places};
 use super::resources::{Prepared, Resources};
+use super::rng::SplitMix64;
+use failover::Recovery;
 use net::{Net, ToTask, Turn};
-use rng::SplitMix64;
 
 /// One slot of the execution graph, with or without a running subtask in it.
 struct Task {
@@ -47,13 +51,6 @@ struct Task {
 /// A subtask's operator with its state as people read it.
 type Ready = (Prepared, Contents);
 
-/// A restore that becomes real at `ready_us`.
-struct Deployment {
-    ready_us: u64,
-    from: Option<CheckpointId>,
-    ready: Vec<Ready>,
-}
-
 /// One job under virtual time.
 pub struct Stepper {
     job: Arc<JobGraph>,
@@ -65,9 +62,11 @@ pub struct Stepper {
     status: JobStatus,
     rng: SplitMix64,
     attempt: u32,
-    deployment: Option<Deployment>,
-    /// When the restart strategy restores the job by itself.
-    restart_at_us: Option<u64>,
+    /// What is down, and what will be done about it.
+    recovery: Recovery,
+    places: Places,
+    /// The job is about to end with a savepoint.
+    after_savepoint: Option<AfterSavepoint>,
     /// By script entry: whether it has fired.
     fired: Vec<bool>,
 }
@@ -87,8 +86,8 @@ impl Stepper {
         let from = start
             .as_ref()
             .map(|start| (&*start.storage, start.checkpoint));
-        let ready = commands::read_states(resources.prepare(&plan, config.backend, 0, from)?)?;
-        let first_id = from.map_or(1, |(_, checkpoint)| checkpoint.0 + 1);
+        let ready = failover::read_states(resources.prepare(&plan, config.backend, 0, from)?)?;
+        let start = start.map(|start| (start.checkpoint, start.claim));
         let task = || Task {
             subtask: None,
             status: SubtaskStatus::Initializing,
@@ -108,20 +107,27 @@ impl Stepper {
                 &plan,
                 config.checkpointing,
                 config.backend,
-                CheckpointId(first_id),
+                start,
             ),
             status: JobStatus::Running,
             rng: SplitMix64(config.seed),
             attempt: 0,
-            deployment: None,
-            restart_at_us: None,
+            recovery: Recovery::new(config.restart),
+            places: Places::new(resources.storage.clone(), resources.savepoints.clone()),
+            after_savepoint: None,
             fired: vec![false; job.script.len()],
             job,
             plan,
             resources,
         };
-        let from = start.map(|start| start.checkpoint);
-        stepper.deploy(from, ready);
+        stepper.obey();
+        let ids: Vec<SubtaskId> = stepper.all_subtasks().into_iter().collect();
+        let ready = ids.into_iter().zip(ready).collect();
+        stepper.deploy(start.map(|(checkpoint, _)| checkpoint), ready);
+        if stepper.coordinator.is_periodic() {
+            let random = Some(stepper.rng.next());
+            stepper.coordinator.start_scheduler(0, random);
+        }
         Ok(stepper)
     }
 
@@ -214,7 +220,7 @@ impl Stepper {
             Action::ToCoordinator(subtask) => self.deliver_to_coordinator(subtask),
             Action::FinishWrite(index) => self.finish_write(index),
             Action::Finalize(checkpoint) => self.finalize(checkpoint),
-            Action::Expire(checkpoint) => self.expire(checkpoint),
+            Action::Timer(timer) => self.coordinator_timer(timer),
             Action::Restart => self.restart(),
             Action::Deploy => self.finish_deployment(),
         }
@@ -239,7 +245,7 @@ impl Stepper {
         self.note_status(id);
         if let Err(failure) = result {
             let cause = format!("{} failed: {failure}.", self.plan.subtask_name(id));
-            self.fail(Some(id), &cause);
+            self.fail(&[id], &cause);
         }
     }
 
@@ -299,6 +305,9 @@ impl Stepper {
             ToTask::Complete(checkpoint) => (*checkpoint, Outcome::Completed),
             ToTask::Aborted { checkpoint, .. } => (*checkpoint, Outcome::Aborted),
         };
+        let Some(message) = self.net.hold_back(id, message, (checkpoint, outcome)) else {
+            return;
+        };
         self.net.record(EventKind::Notified {
             subtask: id,
             checkpoint,
@@ -307,7 +316,7 @@ impl Stepper {
         self.turn(id, |subtask, turn| {
             match message {
                 ToTask::Aborted { checkpoint, latest } => {
-                    subtask.on_aborted(checkpoint, latest, turn);
+                    return subtask.on_aborted(checkpoint, latest, turn);
                 }
                 _ => subtask.on_complete(checkpoint, turn),
             }

@@ -1,14 +1,15 @@
 //! The stepper's world between the state machines: channels, messages, snapshots being written, and the log.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::engine::event::{EventKind, TraceEvent};
 use crate::engine::operator::Operator;
+use crate::engine::plan::ExecutionGraph;
 use crate::engine::storage::CheckpointMetadata;
 use crate::engine::subtask::{Effects, SnapshotTask, TaskMessage};
 use crate::model::{
-    ChannelId, CheckpointBarrier, CheckpointId, CostModel, Decimal, EventTime, Key, Origin, Record,
-    StreamElement, StreamEvent, SubtaskId, TimeWindow,
+    ChannelId, CheckpointBarrier, CheckpointId, CostModel, Decimal, EventTime, Fault, FaultKind,
+    Key, Origin, Record, StreamElement, StreamEvent, SubtaskId, TimeWindow,
 };
 
 /// One FIFO channel. Records are bounded by the capacity; events need no credit, as in Flink.
@@ -50,7 +51,8 @@ pub struct Net {
     pub to_coordinator: Vec<VecDeque<(u64, TaskMessage)>>,
     pub writes: Vec<Write>,
     pub finalizing: BTreeMap<CheckpointId, (u64, CheckpointMetadata)>,
-    pub timeouts: BTreeMap<CheckpointId, u64>,
+    /// Injected faults that wait for their occasion, with the subtask that each is meant for.
+    pub faults: Vec<(SubtaskId, Fault)>,
 }
 
 impl Net {
@@ -71,7 +73,7 @@ impl Net {
                 .collect(),
             writes: Vec::new(),
             finalizing: BTreeMap::new(),
-            timeouts: BTreeMap::new(),
+            faults: Vec::new(),
         }
     }
 
@@ -111,21 +113,28 @@ impl Net {
 
     pub fn tell_task(&mut self, subtask: SubtaskId, message: ToTask) {
         let ready_us = self.now_us.saturating_add(self.costs.rpc_us);
-        self.to_task[subtask.index()].push_back((ready_us, message));
+        let queue = &mut self.to_task[subtask.index()];
+        // Only what a fault delays is still behind this one.
+        let place = queue.partition_point(|(at_us, _)| *at_us <= ready_us);
+        queue.insert(place, (ready_us, message));
     }
 
-    /// All subtasks are gone: so is what they had sent and were about to write.
-    pub fn clear(&mut self) {
-        for index in 0..self.channels.len() {
-            if !self.channels[index].queue.is_empty() || self.channels[index].blocked.is_some() {
-                let channel = ChannelId(u32::try_from(index).unwrap_or(u32::MAX));
-                self.record(EventKind::ChannelCleared { channel });
+    /// These subtasks are gone, and with them what they had sent and were about to write. No channel leads from one
+    /// that is gone to one that is not.
+    pub fn clear(&mut self, plan: &ExecutionGraph, down: &BTreeSet<SubtaskId>) {
+        for plan in plan.channels.iter().filter(|plan| down.contains(&plan.to)) {
+            let channel = &mut self.channels[plan.id.index()];
+            let held = !channel.queue.is_empty() || channel.blocked.is_some();
+            *channel = Channel::default();
+            if held {
+                self.record(EventKind::ChannelCleared { channel: plan.id });
             }
-            self.channels[index] = Channel::default();
         }
-        self.to_task.iter_mut().for_each(VecDeque::clear);
-        self.to_coordinator.iter_mut().for_each(VecDeque::clear);
-        self.writes.clear();
+        for subtask in down {
+            self.to_task[subtask.index()].clear();
+            self.to_coordinator[subtask.index()].clear();
+        }
+        self.writes.retain(|write| !down.contains(&write.subtask));
     }
 }
 
@@ -169,7 +178,7 @@ impl Effects for Turn<'_> {
         let per_kib = size_bytes
             .div_ceil(1024)
             .saturating_mul(costs.snapshot_async_us_per_kib);
-        let ready_us = sync_until_us + costs.snapshot_async_us.saturating_add(per_kib);
+        let mut ready_us = sync_until_us + costs.snapshot_async_us.saturating_add(per_kib);
         *self.busy_until_us = (*self.busy_until_us).max(sync_until_us);
         self.net.record(EventKind::SnapshotStarted {
             subtask: self.subtask,
@@ -177,11 +186,21 @@ impl Effects for Turn<'_> {
             sync_until_us,
             size_bytes,
         });
+        let is_slow = |kind| matches!(kind, FaultKind::StorageSlow { .. });
+        if let Some(FaultKind::StorageSlow { by_ms }) = self.net.strike(Some(self.subtask), is_slow)
+        {
+            ready_us = ready_us.saturating_add(by_ms.saturating_mul(1000));
+        }
         self.net.writes.push(Write {
             ready_us,
             subtask: self.subtask,
             task,
         });
+    }
+
+    fn sync_part_fails(&mut self) -> bool {
+        let is_meant = |kind| kind == FaultKind::SyncPart;
+        self.net.strike(Some(self.subtask), is_meant).is_some()
     }
 
     fn tell(&mut self, message: TaskMessage) {

@@ -2,11 +2,13 @@
 
 use super::net::{ToTask, Turn};
 use super::{Stepper, Task};
-use crate::engine::coordinator::Order;
+use crate::engine::coordinator::{Order, Timer};
+use crate::engine::driver::faults::injected;
+use crate::engine::driver::torn::TornStorage;
 use crate::engine::event::{EventKind, JobStatus};
-use crate::engine::storage::CheckpointStorage;
-use crate::engine::subtask::TaskMessage;
-use crate::model::{CheckpointId, SubtaskId};
+use crate::engine::storage::{StorageError, SubtaskState};
+use crate::engine::subtask::{SnapshotTask, TaskMessage};
+use crate::model::{CheckpointId, FaultKind, SubtaskId};
 
 impl Stepper {
     pub(super) fn deliver_to_coordinator(&mut self, subtask: SubtaskId) {
@@ -30,8 +32,8 @@ impl Stepper {
             TaskMessage::Finished => self.coordinator.on_finished(subtask),
         }
         self.obey();
-        if self.coordinator.all_finished() {
-            self.set_status(JobStatus::Finished);
+        if self.coordinator.all_finished() && !self.status.is_terminal() {
+            self.end(JobStatus::Finished);
         }
     }
 
@@ -50,13 +52,10 @@ impl Stepper {
 
     fn obey_one(&mut self, order: Order) {
         match order {
-            Order::Begin {
-                checkpoint,
-                timeout_us,
-            } => {
-                // Where no room can be made, every later write fails and says so.
-                let _ = self.storage().begin(checkpoint);
-                self.net.timeouts.insert(checkpoint, timeout_us);
+            Order::Begin { checkpoint, kind } => {
+                let is_made = self.make_place(checkpoint, kind);
+                let now_us = self.net.now_us;
+                self.coordinator.on_location(checkpoint, is_made, now_us);
             }
             Order::Trigger { subtask, barrier } => {
                 self.net.tell_task(subtask, ToTask::Trigger(barrier));
@@ -82,25 +81,28 @@ impl Stepper {
                     .insert(metadata.checkpoint, (ready_us, metadata));
             }
             Order::Discard(checkpoint) => self.discard(checkpoint),
-            Order::FailJob(cause) => self.fail(None, &cause),
-            Order::Record(event) => {
-                if let EventKind::Completed { checkpoint } = event {
-                    self.net.timeouts.remove(&checkpoint);
-                }
-                self.net.record(event);
-            }
+            Order::DiscardStart => self.discard_start(),
+            Order::SavepointDecided {
+                checkpoint,
+                is_complete,
+                ..
+            } => self.savepoint_decided(checkpoint, is_complete),
+            Order::FailJob { cause, subtask } => self.fail(subtask.as_slice(), &cause),
+            Order::Record(event) => self.net.record(event),
         }
     }
 
-    fn storage(&self) -> &dyn CheckpointStorage {
-        &*self.resources.storage
+    fn discard(&mut self, checkpoint: CheckpointId) {
+        self.net.finalizing.remove(&checkpoint);
+        self.places.discard(checkpoint);
     }
 
-    fn discard(&mut self, checkpoint: CheckpointId) {
-        self.net.timeouts.remove(&checkpoint);
-        self.net.finalizing.remove(&checkpoint);
-        // What cannot be deleted is never read again, and goes with the run's folder.
-        let _ = self.storage().discard(checkpoint);
+    /// The snapshot that the run was started from was the run's own, and is subsumed.
+    fn discard_start(&mut self) {
+        if let Some(start) = &self.resources.start {
+            // What cannot be deleted is never read again.
+            let _ = start.storage.discard(start.checkpoint);
+        }
     }
 
     /// The asynchronous part of a snapshot really runs now: at its modelled end, long after the state may have
@@ -118,7 +120,7 @@ impl Stepper {
         }
         let plan = self.plan.subtask(id);
         let owner = format!("{}-{}", plan.uid, plan.index);
-        let result = write.task.write(&owner, self.storage());
+        let result = self.write(id, write.task, &owner);
         self.net.record(match &result {
             Ok(_) => EventKind::SnapshotWritten {
                 subtask: id,
@@ -136,19 +138,43 @@ impl Stepper {
         });
     }
 
+    /// Write it, unless a fault strikes.
+    fn write(
+        &mut self,
+        id: SubtaskId,
+        task: SnapshotTask,
+        owner: &str,
+    ) -> Result<SubtaskState, StorageError> {
+        let is_meant = |kind| {
+            matches!(
+                kind,
+                FaultKind::AsyncPart | FaultKind::StorageError | FaultKind::TornWrite
+            )
+        };
+        let storage = self.places.of(task.checkpoint);
+        match self.net.strike(Some(id), is_meant) {
+            None => task.write(owner, &*storage),
+            Some(FaultKind::TornWrite) => task.write(owner, &TornStorage(&*storage)),
+            Some(FaultKind::AsyncPart) => Err(injected("serialize", owner)),
+            Some(_) => Err(injected("write", owner)),
+        }
+    }
+
     pub(super) fn finalize(&mut self, checkpoint: CheckpointId) {
         let Some((_, metadata)) = self.net.finalizing.remove(&checkpoint) else {
             return;
         };
-        let written = self.storage().write_metadata(&metadata).is_ok();
+        let is_meant = |kind| kind == FaultKind::Metadata;
+        let storage = self.places.of(checkpoint);
+        let written =
+            self.net.strike(None, is_meant).is_none() && storage.write_metadata(&metadata).is_ok();
         self.coordinator
             .on_metadata(checkpoint, written, self.net.now_us);
         self.obey();
     }
 
-    pub(super) fn expire(&mut self, checkpoint: CheckpointId) {
-        self.net.timeouts.remove(&checkpoint);
-        self.coordinator.on_timeout(checkpoint, self.net.now_us);
+    pub(super) fn coordinator_timer(&mut self, timer: Timer) {
+        self.coordinator.on_timer(timer, self.net.now_us);
         self.obey();
     }
 }

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::{Stepper, Task};
-use crate::engine::event::{JobStatus, SubtaskStatus};
+use crate::engine::event::{CheckpointKind, JobStatus, SubtaskStatus};
 use crate::engine::operator::Operator;
-use crate::model::{CheckpointId, Decimal, EventTime, Key, StreamElement, TimeWindow};
+use crate::model::{
+    CheckpointId, Decimal, EventTime, Fault, Key, StreamElement, SubtaskId, TimeWindow,
+};
 
 /// What the engine itself holds.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +26,11 @@ pub struct Projection {
     pub blocked: Vec<Option<CheckpointId>>,
     pub pending: Vec<CheckpointId>,
     pub retained: Vec<CheckpointId>,
+    /// Sorted: the log does not say in which order they will begin.
+    pub queued: Vec<&'static str>,
+    /// What waits to begin again, and when.
+    pub failover: Option<(Vec<SubtaskId>, Option<u64>)>,
+    pub faults: Vec<Fault>,
 }
 
 impl Stepper {
@@ -68,6 +75,21 @@ impl Stepper {
             blocked: channels.iter().map(|channel| channel.blocked).collect(),
             pending: self.coordinator.pending().collect(),
             retained: self.coordinator.store().iter().collect(),
+            queued: sorted_names(self.coordinator.queued()),
+            failover: self.planned_failover(),
+            faults: self
+                .net
+                .faults
+                .iter()
+                .map(|(_, fault)| fault.clone())
+                .collect(),
         }
     }
+}
+
+/// The names of requests, for comparison.
+pub fn sorted_names(kinds: impl Iterator<Item = CheckpointKind>) -> Vec<&'static str> {
+    let mut names: Vec<&str> = kinds.map(CheckpointKind::name).collect();
+    names.sort_unstable();
+    names
 }

@@ -10,7 +10,7 @@ impl Stepper {
             let Some(subtask) = &task.subtask else {
                 continue;
             };
-            if !subtask.is_source() || !subtask.is_running() || !credits[plan.id.index()] {
+            if !subtask.is_reading() || !credits[plan.id.index()] {
                 continue;
             }
             let emit_us = task.next_emit_us.max(task.busy_until_us);

@@ -1,19 +1,18 @@
 //! The fold: how each event changes the view. Nothing else ever writes to a view.
 
+mod checkpoints;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::view::{
-    ChannelView, CheckpointStatus, CheckpointView, InFlight, Lineage, Row, SnapshotView, SplitView,
-    SubtaskView, View,
+    ChannelView, FailoverView, InFlight, Lineage, Row, SplitView, SubtaskView, View,
 };
-use crate::engine::event::{
-    CommandOrigin, EventKind, JobStatus, Outcome, SubtaskStatus, TraceEvent,
-};
+use crate::engine::event::{CommandOrigin, EventKind, JobStatus, SubtaskStatus, TraceEvent};
 use crate::engine::plan::ExecutionGraph;
 use crate::model::{
-    ChannelId, CheckpointId, Decimal, EventTime, Key, Record, SplitId, StreamElement, StreamEvent,
-    SubtaskId,
+    ChannelId, CheckpointId, Command, Decimal, EventTime, Key, Record, SplitId, StreamElement,
+    StreamEvent, SubtaskId,
 };
 
 impl View {
@@ -31,7 +30,11 @@ impl View {
             splits: vec![SplitView::default(); plan.splits.len()],
             checkpoints: BTreeMap::new(),
             store: Vec::new(),
-            queued_triggers: 0,
+            queued: Vec::new(),
+            refused_triggers: 0,
+            failover: None,
+            faults: Vec::new(),
+            savepoints: Vec::new(),
             script_fired_us: vec![None; script_entries],
             state_changes: 0,
         }
@@ -50,7 +53,9 @@ impl View {
             | EventKind::InputUnblocked { .. } => self.apply_channel(plan, &event.kind),
             EventKind::JobStatus(_)
             | EventKind::CommandAccepted { .. }
-            | EventKind::CommandRefused { .. } => self.apply_job(&event.kind),
+            | EventKind::CommandRefused { .. }
+            | EventKind::FailoverPlanned { .. }
+            | EventKind::FaultStruck { .. } => self.apply_job(&event.kind),
             EventKind::SourceAdvanced { .. }
             | EventKind::StateChanged { .. }
             | EventKind::Collected { .. }
@@ -127,19 +132,36 @@ impl View {
                         self.store.push(from);
                     }
                 }
-                if *status == JobStatus::Running {
-                    self.channels.fill(ChannelView::default());
-                } else {
-                    self.queued_triggers = 0;
+                if !matches!(status, JobStatus::Restarting { .. }) {
+                    self.failover = None;
                 }
                 self.job = status.clone();
             }
-            EventKind::CommandAccepted { by, .. } | EventKind::CommandRefused { by, .. } => {
-                if let CommandOrigin::Script(entry) = by {
-                    self.script_fired_us[*entry] = Some(self.at_us);
+            EventKind::CommandAccepted { by, command } => {
+                self.note_script(*by);
+                if let Command::Inject(fault) = command {
+                    self.faults.push(fault.clone());
+                }
+            }
+            EventKind::CommandRefused { by, .. } => self.note_script(*by),
+            EventKind::FailoverPlanned { restarting, at_us } => {
+                self.failover = Some(FailoverView {
+                    restarting: restarting.clone(),
+                    at_us: *at_us,
+                });
+            }
+            EventKind::FaultStruck { fault } => {
+                if let Some(place) = self.faults.iter().position(|armed| armed == fault) {
+                    self.faults.remove(place);
                 }
             }
             _ => {}
+        }
+    }
+
+    fn note_script(&mut self, by: CommandOrigin) {
+        if let CommandOrigin::Script(entry) = by {
+            self.script_fired_us[entry] = Some(self.at_us);
         }
     }
 
@@ -169,7 +191,14 @@ impl View {
             EventKind::Busy { subtask, until_us } => {
                 self.subtask(*subtask).busy_until_us = *until_us;
             }
-            EventKind::SubtaskStatus { subtask, status } => self.set_status(*subtask, *status),
+            EventKind::SubtaskStatus { subtask, status } => {
+                if *status == SubtaskStatus::Initializing {
+                    for input in &plan.subtask(*subtask).inputs {
+                        *self.channel(*input) = ChannelView::default();
+                    }
+                }
+                self.set_status(*subtask, *status);
+            }
             EventKind::Restored {
                 subtask,
                 from,
@@ -256,157 +285,6 @@ impl View {
             .collect();
         let snapshot = checkpoint.as_ref().and_then(|c| c.subtasks.get(&subtask));
         view.counted = snapshot.map_or(Lineage::default(), |snapshot| snapshot.counted);
-    }
-
-    fn edit_checkpoint(&mut self, id: CheckpointId, edit: impl FnOnce(&mut CheckpointView)) {
-        if let Some(checkpoint) = self.checkpoints.get_mut(&id) {
-            edit(Arc::make_mut(checkpoint));
-        }
-    }
-
-    fn edit_snapshot(
-        &mut self,
-        id: CheckpointId,
-        subtask: SubtaskId,
-        edit: impl FnOnce(&mut SnapshotView),
-    ) {
-        self.edit_checkpoint(id, |checkpoint| {
-            if let Some(snapshot) = checkpoint.subtasks.get_mut(&subtask) {
-                edit(snapshot);
-            }
-        });
-    }
-
-    fn apply_checkpoint(&mut self, plan: &ExecutionGraph, event: &EventKind) {
-        let at_us = self.at_us;
-        match event {
-            EventKind::TriggerQueued { .. } => self.queued_triggers += 1,
-            EventKind::TriggerRejected { .. } => {
-                self.queued_triggers = self.queued_triggers.saturating_sub(1);
-            }
-            EventKind::Triggered { .. } => self.trigger(event),
-            EventKind::SnapshotStarted { .. } => self.capture(plan, event),
-            EventKind::SnapshotWritten {
-                subtask,
-                checkpoint,
-            } => {
-                self.stop_writing(*subtask, *checkpoint);
-                self.edit_snapshot(*checkpoint, *subtask, |s| s.written_us = Some(at_us));
-            }
-            EventKind::Acknowledged {
-                subtask,
-                checkpoint,
-            } => self.edit_snapshot(*checkpoint, *subtask, |s| s.acknowledged_us = Some(at_us)),
-            EventKind::Declined {
-                subtask,
-                checkpoint,
-                reason,
-            } => self.edit_snapshot(*checkpoint, *subtask, |s| s.declined = Some(*reason)),
-            EventKind::Completed { checkpoint } => {
-                self.decide(*checkpoint, CheckpointStatus::Completed);
-                self.store.push(*checkpoint);
-            }
-            EventKind::Aborted { checkpoint, reason } => {
-                self.decide(*checkpoint, CheckpointStatus::Aborted(*reason));
-            }
-            EventKind::Subsumed { checkpoint } => {
-                self.store.retain(|id| id != checkpoint);
-                self.edit_checkpoint(*checkpoint, |checkpoint| checkpoint.retained = false);
-            }
-            EventKind::SnapshotFailed {
-                subtask,
-                checkpoint,
-                ..
-            }
-            | EventKind::Notified {
-                subtask,
-                checkpoint,
-                outcome: Outcome::Aborted,
-            } => self.stop_writing(*subtask, *checkpoint),
-            _ => {}
-        }
-    }
-
-    fn trigger(&mut self, event: &EventKind) {
-        let EventKind::Triggered {
-            checkpoint,
-            kind,
-            must_ack,
-            finished,
-        } = event
-        else {
-            return;
-        };
-        self.queued_triggers = self.queued_triggers.saturating_sub(1);
-        let subtasks = must_ack
-            .iter()
-            .map(|id| (*id, SnapshotView::default()))
-            .collect();
-        let view = CheckpointView {
-            id: *checkpoint,
-            kind: *kind,
-            status: CheckpointStatus::Pending,
-            triggered_us: self.at_us,
-            decided_us: None,
-            subtasks,
-            finished: finished.clone(),
-            retained: false,
-        };
-        self.checkpoints.insert(*checkpoint, Arc::new(view));
-    }
-
-    /// The snapshot holds what the subtask's state is at this very moment.
-    fn capture(&mut self, plan: &ExecutionGraph, event: &EventKind) {
-        let EventKind::SnapshotStarted {
-            subtask,
-            checkpoint,
-            sync_until_us,
-            size_bytes,
-        } = *event
-        else {
-            return;
-        };
-        let at_us = self.at_us;
-        let is_source = plan.subtask(subtask).inputs.is_empty();
-        let splits = self.subtasks[subtask.index()].splits.iter();
-        let offsets = splits.map(|split| (*split, self.splits[split.index()].offset));
-        let offsets = offsets.collect();
-        let view = self.subtask(subtask);
-        view.sync = Some((checkpoint, sync_until_us));
-        view.writing.push(checkpoint);
-        view.busy_until_us = view.busy_until_us.max(sync_until_us);
-        let offset = is_source.then_some(view.offset);
-        let rows = view
-            .rows
-            .iter()
-            .map(|(key, row)| (key.clone(), row.value))
-            .collect();
-        let windows = view.captured_windows();
-        let counted = view.counted;
-        self.edit_snapshot(checkpoint, subtask, |snapshot| {
-            snapshot.first_barrier_us.get_or_insert(at_us);
-            snapshot.captured_us = Some(at_us);
-            snapshot.sync_until_us = Some(sync_until_us);
-            snapshot.size_bytes = size_bytes;
-            snapshot.offset = offset;
-            snapshot.offsets = offsets;
-            snapshot.rows = rows;
-            snapshot.windows = windows;
-            snapshot.counted = counted;
-        });
-    }
-
-    fn stop_writing(&mut self, subtask: SubtaskId, checkpoint: CheckpointId) {
-        self.subtask(subtask).writing.retain(|id| *id != checkpoint);
-    }
-
-    fn decide(&mut self, checkpoint: CheckpointId, status: CheckpointStatus) {
-        let at_us = self.at_us;
-        self.edit_checkpoint(checkpoint, |view| {
-            view.status = status;
-            view.decided_us = Some(at_us);
-            view.retained = status == CheckpointStatus::Completed;
-        });
     }
 }
 

@@ -1,0 +1,136 @@
+//! Where each checkpoint of a run lies: in the run's storage, or as a savepoint in a place of its own.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::resources::SavepointTarget;
+use crate::engine::plan::ExecutionGraph;
+use crate::engine::storage::CheckpointStorage;
+use crate::model::{CheckpointId, SubtaskId};
+
+/// What a command for a savepoint is told where the job has no folder for it.
+pub const NO_SAVEPOINT_DIR: &str = "No savepoint directory configured. Choose a savepoint folder in the job's \
+     settings (execution.checkpointing.savepoint-dir).";
+
+/// What further requests are told meanwhile.
+pub const IS_STOPPING: &str = "The job is stopping with a savepoint. Wait until it has ended.";
+
+/// `sum 1/2 and out 1/1 crashed.`
+pub fn crash_cause(plan: &ExecutionGraph, ids: &[SubtaskId]) -> String {
+    let names: Vec<String> = ids.iter().map(|id| plan.subtask_name(*id)).collect();
+    match &names[..] {
+        [] => String::new(),
+        [one] => format!("{one} crashed."),
+        [others @ .., last] => format!("{} and {last} crashed.", others.join(", ")),
+    }
+}
+
+/// What a job waits for that is to end with a savepoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AfterSavepoint {
+    /// The subtasks finish once it is complete. `stored`: it is, under this name.
+    Finish { stored: Option<String> },
+    /// The job is canceled once it is complete.
+    Cancel,
+}
+
+impl AfterSavepoint {
+    /// Something failed. If the savepoint was there already, the cause names it, and all of the job begins again
+    /// (Flink: `StopWithSavepointStoppingException`).
+    #[must_use]
+    pub fn cause_of(self, cause: &str) -> Option<String> {
+        match self {
+            Self::Finish { stored: Some(name) } => Some(format!(
+                "Savepoint {name} was stored, but not every subtask finished: {cause} The job goes on."
+            )),
+            Self::Finish { stored: None } | Self::Cancel => None,
+        }
+    }
+}
+
+/// The places of one run, in either driver.
+pub struct Places {
+    storage: Arc<dyn CheckpointStorage>,
+    target: Option<Arc<dyn SavepointTarget>>,
+    /// With the names under which they lie.
+    savepoints: Mutex<BTreeMap<CheckpointId, Place>>,
+}
+
+/// A savepoint's name and storage.
+type Place = (String, Arc<dyn CheckpointStorage>);
+
+impl Places {
+    pub fn new(
+        storage: Arc<dyn CheckpointStorage>,
+        target: Option<Arc<dyn SavepointTarget>>,
+    ) -> Self {
+        Self {
+            storage,
+            target,
+            savepoints: Mutex::default(),
+        }
+    }
+
+    #[must_use]
+    pub fn takes_savepoints(&self) -> bool {
+        self.target.is_some()
+    }
+
+    /// Make room for a checkpoint; for a savepoint, with the name that it should have. False: it cannot be made.
+    pub fn begin(&self, checkpoint: CheckpointId, savepoint: Option<&str>) -> bool {
+        if let Some(name) = savepoint {
+            let Some(target) = &self.target else {
+                return false;
+            };
+            let Ok(place) = target.open(name) else {
+                return false;
+            };
+            self.lock().insert(checkpoint, place);
+        }
+        self.of(checkpoint).begin(checkpoint).is_ok()
+    }
+
+    /// Where the state of `checkpoint` is written.
+    #[must_use]
+    pub fn of(&self, checkpoint: CheckpointId) -> Arc<dyn CheckpointStorage> {
+        let savepoints = self.lock();
+        let own = savepoints.get(&checkpoint).map(|(_, storage)| storage);
+        own.unwrap_or(&self.storage).clone()
+    }
+
+    /// The name of this savepoint; none: it is none.
+    #[must_use]
+    pub fn name_of(&self, checkpoint: CheckpointId) -> Option<String> {
+        self.lock().get(&checkpoint).map(|(name, _)| name.clone())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<CheckpointId, Place>> {
+        self.savepoints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Delete it. What cannot be deleted is never read again, and goes with the run's folder.
+    pub fn discard(&self, checkpoint: CheckpointId) {
+        let _ = self.of(checkpoint).discard(checkpoint);
+    }
+}
+
+/// `savepoint-<6 hex digits of the job>-<12 more>`, as Flink calls them.
+#[must_use]
+pub fn savepoint_name(job: u64, random: u64) -> String {
+    format!("savepoint-{:06x}-{:012x}", job >> 40, random >> 16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_savepoint_is_called_as_flink_calls_it() {
+        assert_eq!(
+            savepoint_name(0xabcd_ef01_2345_6789, 0x0000_1234_5678_9abc),
+            "savepoint-abcdef-000012345678"
+        );
+    }
+}

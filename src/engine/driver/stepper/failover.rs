@@ -1,0 +1,300 @@
+//! Failure and recovery.
+//!
+//! In Flink's order (`DefaultScheduler`, `SchedulerBase.restoreState`): the failed region is found and the restart
+//! strategy asked; the job is RESTARTING, and what is pending is given up; the region's subtasks are canceled; after
+//! the delay the latest completed checkpoint is read, and assigned to them. No completed checkpoint: a fresh start. A
+//! checkpoint is read and checked *before* anything is canceled for it.
+//!
+//! A failure while another one waits for its restart joins it: both begin again together, at the later moment.
+
+use std::collections::BTreeSet;
+
+use super::{Ready, Stepper};
+use crate::engine::coordinator::JobEnd;
+use crate::engine::coordinator::restart::{RestartBackoff, Verdict};
+use crate::engine::driver::resources::Prepared;
+use crate::engine::event::{CommandOrigin, EventKind, JobStatus, SubtaskStatus};
+use crate::engine::subtask::Subtask;
+use crate::model::{CheckpointId, Command, FailoverStrategy, RestartStrategy, SubtaskId};
+
+/// A restore that becomes real at `ready_us`.
+pub(super) struct Deployment {
+    pub ready_us: u64,
+    pub from: Option<CheckpointId>,
+    pub ready: Vec<(SubtaskId, Ready)>,
+}
+
+/// What is down, and what will be done about it.
+pub(super) struct Recovery {
+    backoff: RestartBackoff,
+    /// The subtasks that wait to begin again.
+    pub down: BTreeSet<SubtaskId>,
+    /// When the restart strategy restores them by itself.
+    pub restart_at_us: Option<u64>,
+    pub deployment: Option<Deployment>,
+}
+
+impl Recovery {
+    pub fn new(strategy: RestartStrategy) -> Self {
+        Self {
+            backoff: RestartBackoff::new(strategy),
+            down: BTreeSet::new(),
+            restart_at_us: None,
+            deployment: None,
+        }
+    }
+
+    /// Nothing is down or planned any more.
+    fn clear(&mut self) {
+        self.down.clear();
+        self.restart_at_us = None;
+        self.deployment = None;
+    }
+}
+
+impl Stepper {
+    /// These subtasks failed; none: the job as a whole did.
+    pub(super) fn fail(&mut self, failed: &[SubtaskId], cause: &str) {
+        let (is_global, cause) = self.note_failed_stop(failed.is_empty(), cause);
+        let random = match self.recovery.backoff.draws() {
+            true => self.rng.next(),
+            false => 0,
+        };
+        let now_us = self.net.now_us;
+        match self.recovery.backoff.on_failure(now_us, random) {
+            Verdict::GiveUp(reason) => {
+                self.cancel(self.all_subtasks(), failed);
+                let cause = format!("{cause} {reason}");
+                self.end(JobStatus::Failed { cause });
+            }
+            Verdict::Wait => self.go_down(self.all_subtasks(), (failed, cause), None),
+            Verdict::Restart { delay_us } => {
+                let affected = self.affected(failed, is_global);
+                let at_us = now_us.saturating_add(delay_us);
+                self.go_down(affected, (failed, cause), Some(at_us));
+            }
+        }
+    }
+
+    fn go_down(
+        &mut self,
+        mut affected: BTreeSet<SubtaskId>,
+        (failed, cause): (&[SubtaskId], String),
+        at_us: Option<u64>,
+    ) {
+        if let Some(Deployment { ready, .. }) = self.recovery.deployment.take() {
+            affected.extend(ready.iter().map(|(id, _)| *id));
+        }
+        affected.append(&mut self.recovery.down);
+        let at_us = at_us.map(|at_us| at_us.max(self.recovery.restart_at_us.unwrap_or(0)));
+        self.set_status(JobStatus::Restarting { cause });
+        self.cancel(affected.clone(), failed);
+        self.net.record(EventKind::FailoverPlanned {
+            restarting: affected.iter().copied().collect(),
+            at_us,
+        });
+        self.recovery.down = affected;
+        self.recovery.restart_at_us = at_us;
+    }
+
+    /// What begins again when these fail: their pipelined regions, or everything.
+    fn affected(&self, failed: &[SubtaskId], is_global: bool) -> BTreeSet<SubtaskId> {
+        if is_global || self.job.config.failover == FailoverStrategy::Full {
+            return self.all_subtasks();
+        }
+        let regions = failed.iter().flat_map(|id| self.plan.region_of(*id));
+        regions.collect()
+    }
+
+    pub(super) fn all_subtasks(&self) -> BTreeSet<SubtaskId> {
+        self.plan
+            .subtasks
+            .iter()
+            .map(|subtask| subtask.id)
+            .collect()
+    }
+
+    /// Take these subtasks down, with all that was under way between them.
+    pub(super) fn cancel(&mut self, down: BTreeSet<SubtaskId>, failed: &[SubtaskId]) {
+        self.coordinator.suspend(down.iter().copied());
+        self.obey();
+        for id in &down {
+            let status = if failed.contains(id) {
+                SubtaskStatus::Failed
+            } else {
+                SubtaskStatus::Canceled
+            };
+            self.tasks[id.index()].subtask = None;
+            if self.tasks[id.index()].status != SubtaskStatus::Finished {
+                self.set_subtask_status(*id, status);
+            }
+        }
+        self.net.clear(&self.plan, &down);
+    }
+
+    /// The job ends here.
+    pub(super) fn end(&mut self, status: JobStatus) {
+        self.recovery.clear();
+        self.after_savepoint = None;
+        self.set_status(status);
+        if let Some(end) = JobEnd::of(&self.status) {
+            self.coordinator.shut_down(end);
+            self.obey();
+        }
+    }
+
+    /// The restart strategy's turn: back to the newest checkpoint that can be read.
+    pub(super) fn restart(&mut self) {
+        self.recovery.restart_at_us = None;
+        let older = self.coordinator.store().iter().rev().skip(1).map(Some);
+        let choices: Vec<Option<CheckpointId>> = std::iter::once(None).chain(older).collect();
+        let mut first_reason = None;
+        for checkpoint in choices {
+            let command = Command::Restore { checkpoint };
+            let by = CommandOrigin::Job;
+            match self.load(checkpoint) {
+                Ok((from, ready)) => {
+                    self.net.record(EventKind::CommandAccepted { command, by });
+                    let down = std::mem::take(&mut self.recovery.down);
+                    return self.begin_restore(from, ready, down);
+                }
+                Err(reason) => {
+                    first_reason.get_or_insert_with(|| reason.clone());
+                    let refused = EventKind::CommandRefused {
+                        command,
+                        by,
+                        reason,
+                    };
+                    self.net.record(refused);
+                }
+            }
+        }
+        let all = self.all_subtasks();
+        self.cancel(all, &[]);
+        let cause = first_reason.unwrap_or_default();
+        self.end(JobStatus::Failed { cause });
+    }
+
+    /// A person's restore is always of the whole job.
+    pub(super) fn restore_all(&mut self, from: Option<CheckpointId>, ready: Vec<Ready>) {
+        let all = self.all_subtasks();
+        self.recovery.clear();
+        self.after_savepoint = None;
+        if !matches!(self.status, JobStatus::Restarting { .. }) || self.is_anything_up() {
+            self.cancel(all.clone(), &[]);
+        }
+        self.begin_restore(from, ready, all);
+    }
+
+    /// What waits to begin again, and when; none: nothing is down.
+    pub(super) fn planned_failover(&self) -> Option<(Vec<SubtaskId>, Option<u64>)> {
+        let down: Vec<SubtaskId> = self.recovery.down.iter().copied().collect();
+        (!down.is_empty()).then_some((down, self.recovery.restart_at_us))
+    }
+
+    fn is_anything_up(&self) -> bool {
+        self.tasks.iter().any(|task| task.subtask.is_some())
+    }
+
+    /// Read the checkpoint to return to: the wanted one, else the latest.
+    pub(super) fn load(
+        &mut self,
+        wanted: Option<CheckpointId>,
+    ) -> Result<(Option<CheckpointId>, Vec<Ready>), String> {
+        let store = self.coordinator.store();
+        self.attempt += 1;
+        let target = (&*self.plan, self.job.config.backend, self.attempt);
+        let wanted = wanted.or(store.latest());
+        let (from, prepared) = self.resources.prepare_restore(target, store, wanted)?;
+        Ok((from, read_states(prepared)?))
+    }
+
+    /// `ready` is of all subtasks; those of `down` are used.
+    fn begin_restore(
+        &mut self,
+        from: Option<CheckpointId>,
+        ready: Vec<Ready>,
+        down: BTreeSet<SubtaskId>,
+    ) {
+        self.set_status(JobStatus::Restoring { from });
+        for id in &down {
+            self.set_subtask_status(*id, SubtaskStatus::Initializing);
+        }
+        if let Some(checkpoint) = from {
+            self.coordinator.on_restored(checkpoint);
+        }
+        let of_all = self.plan.subtasks.iter().map(|subtask| subtask.id);
+        let ready = of_all.zip(ready).filter(|(id, _)| down.contains(id));
+        self.recovery.deployment = Some(Deployment {
+            ready_us: self.net.now_us.saturating_add(self.net.costs.restore_us),
+            from,
+            ready: ready.collect(),
+        });
+    }
+
+    pub(super) fn finish_deployment(&mut self) {
+        if let Some(Deployment { from, ready, .. }) = self.recovery.deployment.take() {
+            self.deploy(from, ready);
+            // After a failover exactly after the minimum pause: no chance in it.
+            self.coordinator.start_scheduler(self.net.now_us, None);
+        }
+    }
+
+    /// Subtasks begin, with what was prepared for them.
+    pub(super) fn deploy(&mut self, from: Option<CheckpointId>, ready: Vec<(SubtaskId, Ready)>) {
+        self.set_status(JobStatus::Running);
+        for (id, ready) in ready {
+            self.deploy_one(id.index(), from, ready);
+        }
+    }
+
+    fn deploy_one(&mut self, index: usize, from: Option<CheckpointId>, ready: Ready) {
+        let (prepared, contents) = ready;
+        let plan = self.plan.clone();
+        let plan = &plan.subtasks[index];
+        let task = &mut self.tasks[index];
+        task.subtask = Some(Subtask::new(plan, prepared.operator, from));
+        task.busy_until_us = self.net.now_us;
+        self.await_record(plan.id);
+        self.net.record(EventKind::Restored {
+            subtask: plan.id,
+            from,
+            offsets: contents.offsets,
+            state: contents.rows,
+            windows: contents.windows,
+        });
+        self.set_subtask_status(plan.id, SubtaskStatus::Running);
+        self.coordinator.on_running(plan.id);
+        if prepared.finished {
+            self.turn(plan.id, |subtask, turn| subtask.finish_restored(turn));
+        }
+    }
+
+    pub(super) fn set_status(&mut self, status: JobStatus) {
+        if self.net.log.is_empty() && self.net.step == 0 || self.status != status {
+            self.status = status.clone();
+            self.net.record(EventKind::JobStatus(status));
+        }
+    }
+
+    fn set_subtask_status(&mut self, subtask: SubtaskId, status: SubtaskStatus) {
+        let current = &mut self.tasks[subtask.index()].status;
+        if *current != status {
+            *current = status;
+            self.net
+                .record(EventKind::SubtaskStatus { subtask, status });
+        }
+    }
+}
+
+/// The state that each operator begins with. Read here, so that a state that cannot be read is refused before anything
+/// is canceled for it.
+pub(super) fn read_states(prepared: Vec<Prepared>) -> Result<Vec<Ready>, String> {
+    let read = |prepared: Prepared| {
+        let contents = prepared.operator.contents();
+        contents
+            .map(|contents| (prepared, contents))
+            .map_err(|error| error.to_string())
+    };
+    prepared.into_iter().map(read).collect()
+}
