@@ -1,7 +1,7 @@
 //! The checkpoint coordinator: when a checkpoint begins, what it waits for, and when it counts.
 //!
 //! A state machine like the subtasks: it is handed requests, acknowledgements, timers and news of the tasks, with
-//! `now_us` (and a random number where Flink draws one), and answers with [`Order`]s for the driver. Follows Flink's
+//! `now_us` (and a number drawn by chance where Flink draws one), and answers with [`Order`]s for the driver. Follows Flink's
 //! `CheckpointCoordinator`, `CheckpointRequestDecider` and `DefaultCheckpointPlanCalculator`.
 //!
 //! | part | file |
@@ -168,16 +168,16 @@ impl CheckpointCoordinator {
         }
     }
 
-    /// Whether [`start_scheduler`](Self::start_scheduler) needs a random number.
+    /// Whether [`start_scheduler`](Self::start_scheduler) needs a number drawn by chance.
     #[must_use]
     pub fn is_periodic(&self) -> bool {
         self.periodic.has_interval()
     }
 
-    /// The job runs: periodic checkpoints may begin. `random`: for the first tick of a new job; none after a
+    /// The job runs: periodic checkpoints may begin. `chance`: for the first tick of a new job; none after a
     /// failover, or when a savepoint that was to stop the job has failed.
-    pub fn start_scheduler(&mut self, now_us: u64, random: Option<u64>) {
-        self.periodic.start(now_us, random);
+    pub fn start_scheduler(&mut self, now_us: u64, chance: Option<u64>) {
+        self.periodic.start(now_us, chance);
     }
 
     /// No periodic checkpoint begins any more, and what is pending or queued is given up: before a savepoint that the

@@ -37,14 +37,14 @@ impl Periodic {
         self.next_us
     }
 
-    /// The first tick comes after a random time between the minimum pause and the interval, so that jobs started
-    /// together do not checkpoint together. Without a random number (after a failover), exactly after the pause.
-    pub fn start(&mut self, now_us: u64, random: Option<u64>) {
+    /// The first tick comes after a chance time between the minimum pause and the interval, so that jobs started
+    /// together do not checkpoint together. Without a number drawn by chance (after a failover), exactly after the pause.
+    pub fn start(&mut self, now_us: u64, chance: Option<u64>) {
         let Some(interval_ms) = self.interval_ms else {
             return;
         };
         let spread = (interval_ms - self.min_pause_ms).saturating_add(1);
-        let delay_ms = self.min_pause_ms + random.map_or(0, |random| random % spread);
+        let delay_ms = self.min_pause_ms + chance.map_or(0, |chance| chance % spread);
         self.rearm(now_us, delay_ms.saturating_mul(1000));
     }
 
@@ -81,8 +81,8 @@ mod tests {
     fn the_first_tick_is_between_the_pause_and_the_interval() {
         let mut timer = periodic(100, 30);
         let mut seen = std::collections::BTreeSet::new();
-        for random in 0..1000 {
-            timer.start(0, Some(random));
+        for chance in 0..1000 {
+            timer.start(0, Some(chance));
             seen.extend(timer.next_us());
         }
         assert_eq!((seen.first(), seen.last()), (Some(&30_000), Some(&100_000)));

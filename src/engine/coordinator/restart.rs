@@ -38,14 +38,14 @@ impl RestartBackoff {
         }
     }
 
-    /// Whether [`on_failure`](Self::on_failure) looks at its random number.
+    /// Whether [`on_failure`](Self::on_failure) looks at its chance.
     #[must_use]
     pub fn draws(&self) -> bool {
         matches!(self.strategy, RestartStrategy::ExponentialDelay(delay) if delay.jitter_percent > 0)
     }
 
-    /// Something failed. `random` is any number; the same one gives the same delay.
-    pub fn on_failure(&mut self, now_us: u64, random: u64) -> Verdict {
+    /// Something failed. `chance` is any number; the same one gives the same delay.
+    pub fn on_failure(&mut self, now_us: u64, chance: u64) -> Verdict {
         match self.strategy {
             RestartStrategy::Manual => Verdict::Wait,
             RestartStrategy::NoRestart => {
@@ -76,7 +76,7 @@ impl RestartBackoff {
                     delay_us: delay_ms.saturating_mul(1000),
                 }
             }
-            RestartStrategy::ExponentialDelay(delay) => self.exponential(now_us, delay, random),
+            RestartStrategy::ExponentialDelay(delay) => self.exponential(now_us, delay, chance),
         }
     }
 
@@ -90,7 +90,7 @@ impl RestartBackoff {
         self.failures_us.len() > max as usize && now_us - first_us <= interval_us
     }
 
-    fn exponential(&mut self, now_us: u64, delay: ExponentialDelay, random: u64) -> Verdict {
+    fn exponential(&mut self, now_us: u64, delay: ExponentialDelay, chance: u64) -> Verdict {
         if let Some(restart_us) = self.restart_us {
             if now_us <= restart_us {
                 // A restart is still to come: this failure is part of the same.
@@ -107,7 +107,7 @@ impl RestartBackoff {
             let count = count(delay.attempts, "restart");
             return Verdict::GiveUp(format!("The restart strategy allows {count} in a row."));
         }
-        let delay_us = backoff_us(delay, self.attempts, random);
+        let delay_us = backoff_us(delay, self.attempts, chance);
         self.attempts = self.attempts.saturating_add(1);
         self.restart_us = Some(now_us.saturating_add(delay_us));
         Verdict::Restart { delay_us }
@@ -117,7 +117,7 @@ impl RestartBackoff {
 /// `initial × multiplier^k`, give or take the jitter; never above the maximum nor below the initial delay.
 ///
 /// In whole numbers, so that it is the same on every machine.
-fn backoff_us(delay: ExponentialDelay, k: u32, random: u64) -> u64 {
+fn backoff_us(delay: ExponentialDelay, k: u32, chance: u64) -> u64 {
     let (initial_us, max_us) = (
         delay.initial_ms.saturating_mul(1000),
         delay.max_ms.saturating_mul(1000),
@@ -131,7 +131,7 @@ fn backoff_us(delay: ExponentialDelay, k: u32, random: u64) -> u64 {
         base_us = next_us;
     }
     let range_us = percent(base_us, delay.jitter_percent);
-    let offset_us = random % range_us.saturating_mul(2).saturating_add(1);
+    let offset_us = chance % range_us.saturating_mul(2).saturating_add(1);
     let jittered_us = base_us.saturating_add(offset_us).saturating_sub(range_us);
     jittered_us.min(max_us).max(initial_us.min(max_us))
 }
@@ -243,10 +243,10 @@ mod tests {
     proptest! {
         /// Breaks if the jitter leaves its range, or the delay its bounds.
         #[test]
-        fn jitter_stays_in_its_range(random in any::<u64>(), k in 0_u32..40) {
+        fn jitter_stays_in_its_range(chance in any::<u64>(), k in 0_u32..40) {
             let settings = ExponentialDelay::default();
-            let plain = backoff_us(ExponentialDelay { jitter_percent: 0, ..settings }, k, random);
-            let jittered = backoff_us(settings, k, random);
+            let plain = backoff_us(ExponentialDelay { jitter_percent: 0, ..settings }, k, chance);
+            let jittered = backoff_us(settings, k, chance);
             prop_assert!((1_000_000..=60_000_000).contains(&jittered));
             let range = plain / 10 + 1;
             prop_assert!(jittered >= plain.saturating_sub(range * 3 / 2) && jittered <= plain + range);
