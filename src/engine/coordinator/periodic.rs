@@ -37,7 +37,7 @@ impl Periodic {
         self.next_us
     }
 
-    /// The first tick comes after a chance time between the minimum pause and the interval, so that jobs started
+    /// The first tick comes after a random time between the minimum pause and the interval, so that jobs started
     /// together do not checkpoint together. Without a number drawn by chance (after a failover), exactly after the pause.
     pub fn start(&mut self, now_us: u64, chance: Option<u64>) {
         let Some(interval_ms) = self.interval_ms else {
