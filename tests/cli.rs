@@ -358,3 +358,103 @@ fn a_restore_is_reported_as_whose_wish_it_was() {
     assert_eq!(report["restarts"][0]["cause"], "The script asked for it.");
     assert_eq!(report["restarts"][0]["from"], 1);
 }
+
+/// The error of a command line that is wrong.
+fn bad_usage(args: &[&str]) -> String {
+    let output = lockgate(args);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {error}");
+    assert_eq!(output.stdout.len(), 0);
+    error
+}
+
+/// Breaks if a setting of the command line is lost, or comes too late to count.
+#[test]
+fn settings_of_the_command_line_are_those_of_the_run() {
+    let job = sample("odd-even.ron");
+    let plain = report(&["run", &job]);
+    let set = report(&[
+        "run",
+        &job,
+        "--set",
+        "operators.sum.parallelism=1",
+        "--set",
+        "state.backend.type=rocksdb",
+        "--set",
+        "storage=filesystem",
+        "--set",
+        "costs.process_us=50000",
+    ]);
+    assert_eq!(
+        (&set["backend"], &set["storage"]),
+        (&"rocksdb".into(), &"file system".into())
+    );
+    let subtasks = |report: &Value| -> Vec<Value> {
+        let rows = report["state"][0]["rows"].as_array().unwrap().iter();
+        rows.map(|row| row["subtask"].clone()).collect()
+    };
+    assert_eq!(
+        subtasks(&plain),
+        [1, 0],
+        "even on subtask 1, odd on subtask 0"
+    );
+    assert_eq!(subtasks(&set), [0, 0]);
+}
+
+#[test]
+fn a_setting_that_is_none_is_told_with_what_is_meant() {
+    let job = sample("odd-even.ron");
+    let set = |text: &str| bad_usage(&["run", &job, "--set", text]);
+    assert!(set("checkpointing.mod=x").contains("Did you mean checkpointing.mode?"));
+    assert!(set("checkpointing.mode=x").contains("exactly-once, at-least-once or stop-the-world"));
+    assert!(set("checkpointing.mode").contains("PATH=VALUE"));
+    // Possible, but not in this job.
+    assert!(set("checkpointing.aligned_timeout_ms=5").contains("unaligned is off"));
+    assert!(set("checkpointing.interval_ms=5").contains("set it to 10 to"));
+    assert!(set("operators.sum.parallelism=7").contains("The max parallelism of"));
+}
+
+#[test]
+fn what_the_file_lacks_may_come_from_the_command_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = "script: [(AtMs(900), Inject(SyncPart, \"sum\", 3)), (AtMs(1000), Checkpoint)]";
+    let job = numbers("rate_per_s: 4, end: 10", script).replace("version: 1", "version: 2");
+    let path = file(dir.path(), "job.ron", &job);
+    let path = path.to_str().unwrap();
+    let output = lockgate(&["run", path]);
+    assert_eq!(output.status.code(), Some(1), "no subtask 3");
+    assert_eq!(
+        lockgate(&["run", path, "--set", "operators.sum.parallelism=2"])
+            .status
+            .code(),
+        Some(1)
+    );
+    let wide = lockgate(&[
+        "run",
+        path,
+        "--until-ms",
+        "100",
+        "--set",
+        "operators.sum.parallelism=4",
+    ]);
+    assert_eq!(
+        wide.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&wide.stderr)
+    );
+}
+
+#[test]
+fn all_settings_are_listed() {
+    let output = lockgate(&["settings"]);
+    assert_eq!(output.status.code(), Some(0));
+    let text = String::from_utf8(output.stdout).unwrap();
+    for part in [
+        "checkpointing.aligned_timeout_ms",
+        "Flink: execution.checkpointing.aligned-checkpoint-timeout",
+        "operators.UID.parallelism",
+    ] {
+        assert!(text.contains(part), "{part}");
+    }
+}

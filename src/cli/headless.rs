@@ -10,18 +10,18 @@ use sha2::{Digest, Sha256};
 
 use super::live::run_live;
 use super::report::Report;
-use super::{Exit, ReportFormat, RunArgs};
-use crate::model::{Command, JobGraph, OperatorSpec, SourceKind, SourceSpec};
-use crate::project;
+use super::{Exit, ReportFormat, RunArgs, set};
+use crate::model::{Command, JobGraph, OperatorSpec, SourceKind, SourceSpec, validate};
+use crate::project::{self, JobSource, ProjectError};
 use crate::recording::{Recording, View};
 use crate::run::{Run, RunError, RunOptions};
 
 pub fn run(args: &RunArgs) -> Exit {
-    let job = match project::check(&args.file) {
+    let job = match job_of(args) {
         Ok(job) => job,
-        Err(error) => {
-            eprintln!("{error}");
-            return Exit::BadFile;
+        Err((sentence, exit)) => {
+            eprintln!("{sentence}");
+            return exit;
         }
     };
     let options = RunOptions {
@@ -49,6 +49,39 @@ pub fn run(args: &RunArgs) -> Exit {
             Exit::CannotRun
         }
     }
+}
+
+/// The job in the file, with what the command line changes of it.
+fn job_of(args: &RunArgs) -> Result<JobGraph, (String, Exit)> {
+    let bad_file = |error: ProjectError| (error.to_string(), Exit::BadFile);
+    let bad_usage = |sentence: String| (sentence, Exit::BadUsage);
+    let source = JobSource::read(&args.file).map_err(bad_file)?;
+    let mut job = source.job.clone();
+    change(&mut job, args).map_err(bad_usage)?;
+    let mut problems = validate(&job).into_iter();
+    // What the file says is right, so the command line is wrong.
+    if source.check(&source.job).is_ok()
+        && let Some(first) = problems.next()
+    {
+        let sentence = format!("With these settings the job cannot run: {}", first.message);
+        return Err(bad_usage(sentence));
+    }
+    source.check(&job).map_err(bad_file)?;
+    Ok(job)
+}
+
+fn change(job: &mut JobGraph, args: &RunArgs) -> Result<(), String> {
+    if let Some(folder) = &args.savepoint_dir {
+        job.config.savepoint_dir = Some(folder.clone());
+    }
+    if let Some(folder) = &args.checkpoint_dir {
+        job.config.checkpoint_dir = Some(folder.clone());
+        // Flink: a folder for checkpoints implies that they are stored in files.
+        set::set(job, "storage", "filesystem")?;
+    }
+    args.set
+        .iter()
+        .try_for_each(|(path, value)| set::set(job, path, value))
 }
 
 fn run_stepped(job: &JobGraph, options: &RunOptions, args: &RunArgs) -> Result<Report, RunError> {
@@ -79,10 +112,15 @@ fn ends_by_itself(job: &JobGraph) -> bool {
         _ => true,
     };
     job.vertices.iter().all(|vertex| ends(&vertex.operator))
-        || job
-            .script
-            .iter()
-            .any(|entry| entry.command == Command::Stop)
+        || job.script.iter().any(|entry| {
+            matches!(
+                entry.command,
+                Command::Stop
+                    | Command::Suspend
+                    | Command::StopWithSavepoint { .. }
+                    | Command::CancelWithSavepoint { .. }
+            )
+        })
 }
 
 /// A bar on a terminal, and only for runs that take a while.

@@ -1,17 +1,17 @@
 //! The command line: which subcommand, with which options, and the headless ones themselves.
 
+mod args;
 mod check;
 mod fuzz;
 mod headless;
 mod live;
 pub mod report;
+mod set;
 mod text;
 
-use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::model::BackendKind;
+pub use args::{Invocation, ReportFormat, RunArgs, parse};
 pub use fuzz::FuzzArgs;
 
 pub const USAGE: &str = "\
@@ -21,10 +21,16 @@ Lockgate: build a small streaming job, run it, and watch its checkpoints.
   lockgate run FILE [...]    run FILE and its script without a window, and print a report
       --seed N               decides ties in virtual time          (default: the file's)
       --backend heap|rocksdb where working state lives             (default: the file's)
+      --set PATH=VALUE       any setting of the job, by its path or by Flink's name; may be given several times:
+                             checkpointing.mode=at-least-once, execution.checkpointing.interval=500ms,
+                             restart=fixed-delay, operators.UID.parallelism=3 … (all: lockgate settings)
+      --savepoint-dir DIR    where savepoints go                   (default: the file's savepoint_dir)
+      --checkpoint-dir DIR   where checkpoints go that may outlive the run; storage is the file system then
       --until-ms T           stop at this time; without it, the run goes on to the end of bounded sources
       --live                 threads and the wall clock instead of virtual time
       --report text|json     how to print the report               (default: text)
       --trace FILE.jsonl     write every event, one JSON object a line
+  lockgate settings          list every PATH that --set takes, with its values, default and Flink's name
   lockgate check FILE        say nothing and exit with 0 if FILE can run; else list what is wrong
   lockgate fuzz --seeds A..B run the random jobs of these seeds and check every law of checkpointing
       --max-ms T             look only at so much virtual time of each
@@ -51,155 +57,16 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// What the command line asks for.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Invocation {
-    Window(Option<PathBuf>),
-    Run(RunArgs),
-    Check(PathBuf),
-    Fuzz(FuzzArgs),
-    Help,
-    Version,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ReportFormat {
-    #[default]
-    Text,
-    Json,
-}
-
-/// The options of `lockgate run`.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct RunArgs {
-    pub file: PathBuf,
-    pub seed: Option<u64>,
-    pub backend: Option<BackendKind>,
-    pub until_ms: Option<u64>,
-    pub live: bool,
-    pub report: ReportFormat,
-    pub trace: Option<PathBuf>,
-}
-
-/// Read the arguments (without the program's name).
-///
-/// # Errors
-/// A sentence about the argument that is wrong.
-pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, String> {
-    use lexopt::prelude::{Long, Short, Value};
-    let mut parser = lexopt::Parser::from_args(args);
-    let next = parser.next().map_err(|error| sentence(&error))?;
-    match next {
-        None => Ok(Invocation::Window(None)),
-        Some(Long("help") | Short('h')) => Ok(Invocation::Help),
-        Some(Long("version") | Short('V')) => Ok(Invocation::Version),
-        Some(Value(word)) if word == "run" => parse_run(&mut parser),
-        Some(Value(word)) if word == "fuzz" => parse_fuzz(&mut parser),
-        Some(Value(word)) if word == "check" => {
-            match parser.next().map_err(|error| sentence(&error))? {
-                Some(Long("help") | Short('h')) => Ok(Invocation::Help),
-                Some(Value(file)) if !file.is_empty() => {
-                    end(&mut parser, Invocation::Check(file.into()))
-                }
-                Some(Value(_)) | None => Err("check needs a FILE.".to_owned()),
-                Some(other) => Err(sentence(&other.unexpected())),
-            }
-        }
-        Some(Value(file)) if file.is_empty() => Err("The FILE to open has no name.".to_owned()),
-        Some(Value(file)) => end(&mut parser, Invocation::Window(Some(file.into()))),
-        Some(other) => Err(sentence(&other.unexpected())),
-    }
-}
-
-fn parse_run(parser: &mut lexopt::Parser) -> Result<Invocation, String> {
-    use lexopt::prelude::{Long, Short, Value};
-    let mut run = RunArgs::default();
-    let mut file = None;
-    while let Some(argument) = parser.next().map_err(|error| sentence(&error))? {
-        match argument {
-            Long("seed") => run.seed = Some(number(parser, "--seed")?),
-            Long("until-ms") => run.until_ms = Some(number(parser, "--until-ms")?),
-            Long("backend") => run.backend = Some(backend(&word(parser, "--backend")?)?),
-            Long("live") => run.live = true,
-            Long("report") => run.report = format(&word(parser, "--report")?)?,
-            Long("trace") => run.trace = Some(word(parser, "--trace")?.into()),
-            Long("help") | Short('h') => return Ok(Invocation::Help),
-            Value(path) if file.is_none() && !path.is_empty() => file = Some(PathBuf::from(path)),
-            Value(path) if path.is_empty() => return Err("run needs a FILE.".to_owned()),
-            other => return Err(sentence(&other.unexpected())),
-        }
-    }
-    run.file = file.ok_or("run needs a FILE.")?;
-    Ok(Invocation::Run(run))
-}
-
-fn parse_fuzz(parser: &mut lexopt::Parser) -> Result<Invocation, String> {
-    use lexopt::prelude::{Long, Short};
-    let mut args = FuzzArgs::default();
-    let mut seeds = None;
-    while let Some(argument) = parser.next().map_err(|error| sentence(&error))? {
-        match argument {
-            Long("seeds") => {
-                let range = word(parser, "--seeds")?;
-                seeds = Some(fuzz::seeds(&range.to_string_lossy())?);
-            }
-            Long("max-ms") => args.max_ms = Some(number(parser, "--max-ms")?),
-            Long("out") => args.out = Some(word(parser, "--out")?.into()),
-            Long("help") | Short('h') => return Ok(Invocation::Help),
-            other => return Err(sentence(&other.unexpected())),
-        }
-    }
-    args.seeds = seeds.ok_or("fuzz needs --seeds A..B.")?;
-    Ok(Invocation::Fuzz(args))
-}
-
-fn end(parser: &mut lexopt::Parser, result: Invocation) -> Result<Invocation, String> {
-    match parser.next().map_err(|error| sentence(&error))? {
-        None => Ok(result),
-        Some(extra) => Err(sentence(&extra.unexpected())),
-    }
-}
-
-fn word(parser: &mut lexopt::Parser, option: &str) -> Result<OsString, String> {
-    parser
-        .value()
-        .map_err(|_| format!("{option} needs a value."))
-}
-
-fn number(parser: &mut lexopt::Parser, option: &str) -> Result<u64, String> {
-    let word = word(parser, option)?;
-    let text = word.to_string_lossy();
-    text.parse()
-        .map_err(|_| format!("{option} needs a whole number, not {text:?}."))
-}
-
-fn backend(word: &OsString) -> Result<BackendKind, String> {
-    let found = BackendKind::ALL
-        .into_iter()
-        .find(|kind| word == kind.name());
-    found.ok_or_else(|| format!("--backend is heap or rocksdb, not {}.", word.display()))
-}
-
-fn format(word: &OsString) -> Result<ReportFormat, String> {
-    match word.to_str() {
-        Some("text") => Ok(ReportFormat::Text),
-        Some("json") => Ok(ReportFormat::Json),
-        _ => Err(format!("--report is text or json, not {}.", word.display())),
-    }
-}
-
-fn sentence(error: &lexopt::Error) -> String {
-    let mut text = error.to_string();
-    text.push('.');
-    text
-}
-
 /// Carry out a headless invocation.
 #[must_use]
 pub fn carry_out(invocation: &Invocation) -> Exit {
     match invocation {
         Invocation::Run(args) => headless::run(args),
         Invocation::Check(file) => check::check(file),
+        Invocation::Settings => {
+            print!("{}", set::list());
+            Exit::Well
+        }
         Invocation::Fuzz(args) => fuzz::fuzz(args),
         Invocation::Version => {
             println!("lockgate {}", env!("CARGO_PKG_VERSION"));
@@ -208,70 +75,6 @@ pub fn carry_out(invocation: &Invocation) -> Exit {
         Invocation::Help | Invocation::Window(_) => {
             print!("{USAGE}");
             Exit::Well
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parsed(line: &str) -> Result<Invocation, String> {
-        parse(line.split_whitespace().map(OsString::from))
-    }
-
-    #[test]
-    fn the_options_of_run() {
-        let line =
-            "run a.ron --seed 7 --backend rocksdb --until-ms 90 --live --report json --trace t";
-        let expected = RunArgs {
-            file: "a.ron".into(),
-            seed: Some(7),
-            backend: Some(BackendKind::RocksDb),
-            until_ms: Some(90),
-            live: true,
-            report: ReportFormat::Json,
-            trace: Some("t".into()),
-        };
-        assert_eq!(parsed(line), Ok(Invocation::Run(expected)));
-    }
-
-    #[test]
-    fn a_word_is_a_file_to_open() {
-        assert_eq!(parsed(""), Ok(Invocation::Window(None)));
-        assert_eq!(
-            parsed("a.ron"),
-            Ok(Invocation::Window(Some("a.ron".into())))
-        );
-        assert_eq!(parsed("check a.ron"), Ok(Invocation::Check("a.ron".into())));
-    }
-
-    #[test]
-    fn help_is_given_wherever_it_is_asked_for() {
-        for line in ["--help", "-h", "run --help", "run a -h", "check --help"] {
-            assert_eq!(parsed(line), Ok(Invocation::Help), "{line}");
-        }
-    }
-
-    #[test]
-    fn mistakes_are_told_in_a_sentence() {
-        for (line, part) in [
-            ("run", "needs a FILE"),
-            ("check", "needs a FILE"),
-            ("check --frob", "--frob"),
-            ("fuzz", "--seeds"),
-            ("fuzz --seeds 9", "A..B"),
-            ("run a --seed x", "whole number"),
-            ("run a --seed", "needs a value"),
-            ("run a --backend disk", "heap or rocksdb"),
-            ("run a --report xml", "text or json"),
-            ("run a b", "unexpected"),
-            ("a b", "unexpected"),
-            ("--frob", "--frob"),
-        ] {
-            let error = parsed(line).unwrap_err();
-            assert!(error.contains(part), "{line}: {error}");
-            assert!(error.ends_with('.'), "{line}: {error}");
         }
     }
 }

@@ -77,18 +77,59 @@ pub fn load(path: &Path) -> Result<LoadedJob, ProjectError> {
 /// # Errors
 /// As for [`load`]; or it is a draft; or a CSV file is not as the job says.
 pub fn check(path: &Path) -> Result<JobGraph, ProjectError> {
-    let file = path.display().to_string();
-    let text = decode(read(path, &file)?, &file)?;
-    let job = parse(&text, &file)?.into_runnable()?;
-    let problems = data_problems(&job, &base_dir(path));
-    if problems.is_empty() {
-        return Ok(job);
+    let source = JobSource::read(path)?;
+    source.check(&source.job)?;
+    Ok(source.job)
+}
+
+/// A job file that may be run with some settings changed: what it lacks may come from elsewhere.
+pub struct JobSource {
+    /// As the file has it, with whatever problems.
+    pub job: JobGraph,
+    text: String,
+    file: String,
+    base_dir: PathBuf,
+    is_draft: bool,
+}
+
+impl JobSource {
+    /// # Errors
+    /// The file cannot be read, or is no job file.
+    pub fn read(path: &Path) -> Result<Self, ProjectError> {
+        let file = path.display().to_string();
+        let text = decode(read(path, &file)?, &file)?;
+        let (job, is_draft) = parse_unchecked(&text, &file)?;
+        Ok(Self {
+            job,
+            text,
+            file,
+            base_dir: base_dir(path),
+            is_draft,
+        })
     }
-    Err(ProjectError::Problems {
-        problems: locate(&text, &job, problems),
-        file,
-        could_be_draft: false,
-    })
+
+    /// Whether `job`, which is that of the file or made from it, is ready to run with its CSV files.
+    ///
+    /// # Errors
+    /// All its problems, where they are in the file.
+    pub fn check(&self, job: &JobGraph) -> Result<(), ProjectError> {
+        let mut problems = validate(job);
+        let is_unfinished = problems
+            .iter()
+            .all(|each| each.severity == Severity::Unfinished);
+        let could_be_draft = !problems.is_empty() && is_unfinished && !self.is_draft;
+        if problems.is_empty() {
+            problems = data_problems(job, &self.base_dir);
+        }
+        if problems.is_empty() {
+            return Ok(());
+        }
+        Err(ProjectError::Problems {
+            problems: locate(without_mark(&self.text), job, problems),
+            file: self.file.clone(),
+            could_be_draft,
+        })
+    }
 }
 
 /// The job that `text` holds; `file` is its name in messages, and the job's own name if the text has none.
@@ -96,8 +137,8 @@ pub fn check(path: &Path) -> Result<JobGraph, ProjectError> {
 /// # Errors
 /// The text is no job of a known format, or one that cannot be run and does not say that it is a draft.
 pub fn parse(text: &str, file: &str) -> Result<LoadedJob, ProjectError> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let (job, is_draft) = read_version(version_of(text, file)?, text, file)?;
+    let text = without_mark(text);
+    let (job, is_draft) = parse_unchecked(text, file)?;
     let problems = validate(&job);
     let is_absurd = problems
         .iter()
@@ -117,6 +158,17 @@ pub fn parse(text: &str, file: &str) -> Result<LoadedJob, ProjectError> {
         problems,
         file,
     })
+}
+
+/// The job that `text` holds, with whatever problems; and whether it says that it is a draft.
+fn parse_unchecked(text: &str, file: &str) -> Result<(JobGraph, bool), ProjectError> {
+    let text = without_mark(text);
+    read_version(version_of(text, file)?, text, file)
+}
+
+/// Some editors begin a text with a mark of its encoding.
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
 /// The job that `text`, of this version of the format, holds; and whether it says that it is a draft.

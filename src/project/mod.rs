@@ -20,7 +20,7 @@ pub mod v2;
 
 pub use csv_source::{CsvError, CsvRow};
 pub use error::{FileProblem, ProjectError, TextPosition};
-pub use load::{LoadedJob, MAX_FILE_BYTES, base_dir, check, load, parse};
+pub use load::{JobSource, LoadedJob, MAX_FILE_BYTES, base_dir, check, load, parse};
 pub use save::{save, to_text};
 
 /// The newest format that this program reads, and the one it writes.

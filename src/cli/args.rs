@@ -1,0 +1,270 @@
+//! Which subcommand the arguments ask for, with which options.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::{FuzzArgs, fuzz, set};
+use crate::model::BackendKind;
+
+/// What the command line asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Invocation {
+    Window(Option<PathBuf>),
+    Run(RunArgs),
+    Check(PathBuf),
+    /// List what `--set` can set.
+    Settings,
+    Fuzz(FuzzArgs),
+    Help,
+    Version,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReportFormat {
+    #[default]
+    Text,
+    Json,
+}
+
+/// The options of `lockgate run`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunArgs {
+    pub file: PathBuf,
+    pub seed: Option<u64>,
+    pub backend: Option<BackendKind>,
+    pub until_ms: Option<u64>,
+    pub live: bool,
+    pub report: ReportFormat,
+    pub trace: Option<PathBuf>,
+    /// Path and value, in the order in which they were given.
+    pub set: Vec<(String, String)>,
+    pub savepoint_dir: Option<PathBuf>,
+    pub checkpoint_dir: Option<PathBuf>,
+}
+
+/// Read the arguments (without the program's name).
+///
+/// # Errors
+/// A sentence about the argument that is wrong.
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, String> {
+    use lexopt::prelude::{Long, Short, Value};
+    let mut parser = lexopt::Parser::from_args(args);
+    let next = parser.next().map_err(|error| sentence(&error))?;
+    match next {
+        None => Ok(Invocation::Window(None)),
+        Some(Long("help") | Short('h')) => Ok(Invocation::Help),
+        Some(Long("version") | Short('V')) => Ok(Invocation::Version),
+        Some(Value(word)) if word == "run" => parse_run(&mut parser),
+        Some(Value(word)) if word == "fuzz" => parse_fuzz(&mut parser),
+        Some(Value(word)) if word == "settings" => end(&mut parser, Invocation::Settings),
+        Some(Value(word)) if word == "check" => {
+            match parser.next().map_err(|error| sentence(&error))? {
+                Some(Long("help") | Short('h')) => Ok(Invocation::Help),
+                Some(Value(file)) if !file.is_empty() => {
+                    end(&mut parser, Invocation::Check(file.into()))
+                }
+                Some(Value(_)) | None => Err("check needs a FILE.".to_owned()),
+                Some(other) => Err(sentence(&other.unexpected())),
+            }
+        }
+        Some(Value(file)) if file.is_empty() => Err("The FILE to open has no name.".to_owned()),
+        Some(Value(file)) => end(&mut parser, Invocation::Window(Some(file.into()))),
+        Some(other) => Err(sentence(&other.unexpected())),
+    }
+}
+
+fn parse_run(parser: &mut lexopt::Parser) -> Result<Invocation, String> {
+    use lexopt::prelude::{Long, Short, Value};
+    let mut run = RunArgs::default();
+    let mut file = None;
+    while let Some(argument) = parser.next().map_err(|error| sentence(&error))? {
+        match argument {
+            Long("seed") => run.seed = Some(number(parser, "--seed")?),
+            Long("until-ms") => run.until_ms = Some(number(parser, "--until-ms")?),
+            Long("backend") => run.backend = Some(backend(&word(parser, "--backend")?)?),
+            Long("live") => run.live = true,
+            Long("report") => run.report = format(&word(parser, "--report")?)?,
+            Long("trace") => run.trace = Some(word(parser, "--trace")?.into()),
+            Long("set") => run.set.push(setting(parser)?),
+            Long("savepoint-dir") => run.savepoint_dir = Some(folder(parser, "--savepoint-dir")?),
+            Long("checkpoint-dir") => {
+                run.checkpoint_dir = Some(folder(parser, "--checkpoint-dir")?);
+            }
+            Long("help") | Short('h') => return Ok(Invocation::Help),
+            Value(path) if file.is_none() && !path.is_empty() => file = Some(PathBuf::from(path)),
+            Value(path) if path.is_empty() => return Err("run needs a FILE.".to_owned()),
+            other => return Err(sentence(&other.unexpected())),
+        }
+    }
+    run.file = file.ok_or("run needs a FILE.")?;
+    Ok(Invocation::Run(run))
+}
+
+fn parse_fuzz(parser: &mut lexopt::Parser) -> Result<Invocation, String> {
+    use lexopt::prelude::{Long, Short};
+    let mut args = FuzzArgs::default();
+    let mut seeds = None;
+    while let Some(argument) = parser.next().map_err(|error| sentence(&error))? {
+        match argument {
+            Long("seeds") => {
+                let range = word(parser, "--seeds")?;
+                seeds = Some(fuzz::seeds(&range.to_string_lossy())?);
+            }
+            Long("max-ms") => args.max_ms = Some(number(parser, "--max-ms")?),
+            Long("out") => args.out = Some(word(parser, "--out")?.into()),
+            Long("help") | Short('h') => return Ok(Invocation::Help),
+            other => return Err(sentence(&other.unexpected())),
+        }
+    }
+    args.seeds = seeds.ok_or("fuzz needs --seeds A..B.")?;
+    Ok(Invocation::Fuzz(args))
+}
+
+fn end(parser: &mut lexopt::Parser, result: Invocation) -> Result<Invocation, String> {
+    match parser.next().map_err(|error| sentence(&error))? {
+        None => Ok(result),
+        Some(extra) => Err(sentence(&extra.unexpected())),
+    }
+}
+
+fn word(parser: &mut lexopt::Parser, option: &str) -> Result<OsString, String> {
+    parser
+        .value()
+        .map_err(|_| format!("{option} needs a value."))
+}
+
+fn setting(parser: &mut lexopt::Parser) -> Result<(String, String), String> {
+    let word = word(parser, "--set")?;
+    let Some(text) = word.to_str() else {
+        return Err(format!("--set takes text, not {}.", word.display()));
+    };
+    let (path, value) = set::split(text)?;
+    Ok((path.to_owned(), value.to_owned()))
+}
+
+/// A folder, from wherever the command was given: a job's own paths are relative to its file.
+fn folder(parser: &mut lexopt::Parser, option: &str) -> Result<PathBuf, String> {
+    let word = word(parser, option)?;
+    std::path::absolute(&word)
+        .map_err(|error| format!("{option} {:?} is no folder: {error}.", word.display()))
+}
+
+fn number(parser: &mut lexopt::Parser, option: &str) -> Result<u64, String> {
+    let word = word(parser, option)?;
+    let text = word.to_string_lossy();
+    text.parse()
+        .map_err(|_| format!("{option} needs a whole number, not {text:?}."))
+}
+
+fn backend(word: &OsString) -> Result<BackendKind, String> {
+    let found = BackendKind::ALL
+        .into_iter()
+        .find(|kind| word == kind.name());
+    found.ok_or_else(|| format!("--backend is heap or rocksdb, not {}.", word.display()))
+}
+
+fn format(word: &OsString) -> Result<ReportFormat, String> {
+    match word.to_str() {
+        Some("text") => Ok(ReportFormat::Text),
+        Some("json") => Ok(ReportFormat::Json),
+        _ => Err(format!("--report is text or json, not {}.", word.display())),
+    }
+}
+
+fn sentence(error: &lexopt::Error) -> String {
+    let mut text = error.to_string();
+    text.push('.');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Invocation, String> {
+        parse(line.split_whitespace().map(OsString::from))
+    }
+
+    #[test]
+    fn the_options_of_run() {
+        let line =
+            "run a.ron --seed 7 --backend rocksdb --until-ms 90 --live --report json --trace t";
+        let expected = RunArgs {
+            file: "a.ron".into(),
+            seed: Some(7),
+            backend: Some(BackendKind::RocksDb),
+            until_ms: Some(90),
+            live: true,
+            report: ReportFormat::Json,
+            trace: Some("t".into()),
+            ..RunArgs::default()
+        };
+        assert_eq!(parsed(line), Ok(Invocation::Run(expected)));
+    }
+
+    /// Breaks if later values no longer win over earlier ones.
+    #[test]
+    fn settings_keep_their_order() {
+        let line = "run a.ron --set seed=1 --set storage=filesystem --set seed=2";
+        let Ok(Invocation::Run(run)) = parsed(line) else {
+            panic!("{line}");
+        };
+        let texts: Vec<String> = run
+            .set
+            .iter()
+            .map(|(path, value)| format!("{path}={value}"))
+            .collect();
+        assert_eq!(texts, ["seed=1", "storage=filesystem", "seed=2"]);
+    }
+
+    #[test]
+    fn folders_are_where_the_command_was_given() {
+        let Ok(Invocation::Run(run)) = parsed("run a.ron --savepoint-dir saves") else {
+            panic!("it is a run");
+        };
+        assert!(run.savepoint_dir.unwrap().is_absolute());
+    }
+
+    #[test]
+    fn a_word_is_a_file_to_open() {
+        assert_eq!(parsed(""), Ok(Invocation::Window(None)));
+        assert_eq!(
+            parsed("a.ron"),
+            Ok(Invocation::Window(Some("a.ron".into())))
+        );
+        assert_eq!(parsed("check a.ron"), Ok(Invocation::Check("a.ron".into())));
+    }
+
+    #[test]
+    fn help_is_given_wherever_it_is_asked_for() {
+        for line in ["--help", "-h", "run --help", "run a -h", "check --help"] {
+            assert_eq!(parsed(line), Ok(Invocation::Help), "{line}");
+        }
+    }
+
+    #[test]
+    fn mistakes_are_told_in_a_sentence() {
+        for (line, part) in [
+            ("run", "needs a FILE"),
+            ("check", "needs a FILE"),
+            ("check --frob", "--frob"),
+            ("fuzz", "--seeds"),
+            ("fuzz --seeds 9", "A..B"),
+            ("run a --seed x", "whole number"),
+            ("run a --seed", "needs a value"),
+            ("run a --backend disk", "heap or rocksdb"),
+            ("run a --report xml", "text or json"),
+            ("run a --set", "needs a value"),
+            ("run a --set checkpointing.mode", "PATH=VALUE"),
+            ("run a --savepoint-dir", "needs a value"),
+            ("settings more", "unexpected"),
+            ("run a b", "unexpected"),
+            ("a b", "unexpected"),
+            ("--frob", "--frob"),
+        ] {
+            let error = parsed(line).unwrap_err();
+            assert!(error.contains(part), "{line}: {error}");
+            assert!(error.ends_with('.'), "{line}: {error}");
+        }
+    }
+}
