@@ -6,6 +6,8 @@
 mod alignment;
 #[path = "engine/coordinator.rs"]
 mod coordinator;
+#[path = "engine/coordinator_laws.rs"]
+mod coordinator_laws;
 #[path = "engine/crashes.rs"]
 mod crashes;
 #[path = "engine/cut.rs"]
@@ -14,14 +16,20 @@ mod cut;
 mod drivers;
 #[path = "engine/end_of_data.rs"]
 mod end_of_data;
+#[path = "engine/faults.rs"]
+mod faults;
 #[path = "engine/fold.rs"]
 mod fold;
 #[path = "engine/partitioning.rs"]
 mod partitioning;
+#[path = "engine/recovery.rs"]
+mod recovery;
 #[path = "engine/rig.rs"]
 mod rig;
 #[path = "engine/samples.rs"]
 mod samples;
+#[path = "engine/savepoints.rs"]
+mod savepoints;
 #[path = "engine/storage_faults.rs"]
 mod storage_faults;
 #[path = "engine/windows.rs"]

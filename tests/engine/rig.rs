@@ -1,16 +1,16 @@
 //! A small world for tests: jobs made in code, and a stepper whose storage can be looked into.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use lockgate::engine::driver::stepper::Stepper;
-use lockgate::engine::driver::{Feeds, Resources};
+use lockgate::engine::driver::{Feeds, Resources, SavepointTarget};
 use lockgate::engine::plan::ExecutionGraph;
 use lockgate::engine::storage::{CheckpointStorage, MemoryStorage};
 use lockgate::model::{
-    BackendKind, Command, Decimal, Edge, JobGraph, Key, KeyExpr, KeyedSumSpec, OperatorSpec,
-    Partitioning, Position, SinkSpec, SourceKind, SourceSpec, SubtaskId, Uid, Vertex, VertexCosts,
-    validate,
+    BackendKind, Command, Decimal, Edge, JobGraph, Key, KeyExpr, KeyedSumSpec, MapSpec,
+    OperatorSpec, Partitioning, Position, SinkSpec, SourceKind, SourceSpec, SubtaskId, Uid, Vertex,
+    VertexCosts, validate,
 };
 use lockgate::recording::{Recording, View};
 
@@ -96,6 +96,54 @@ pub fn expected_sums(sources: &[Source], modulus: u32) -> BTreeMap<Key, Decimal>
     sums
 }
 
+/// `s` → `map` → `out`, all forward: as many lanes as the parallelism, with nothing between them.
+pub fn lanes_job(source: Source, parallelism: u32) -> JobGraph {
+    let spec = SourceSpec::new(
+        SourceKind::Sequence,
+        f64::from(source.rate_per_s),
+        Some(source.end),
+    );
+    let operators = [
+        ("s", OperatorSpec::Source(spec)),
+        ("map", OperatorSpec::Map(MapSpec::default())),
+        ("out", OperatorSpec::Sink(SinkSpec::default())),
+    ];
+    let mut job = JobGraph {
+        name: "lanes".to_owned(),
+        ..JobGraph::default()
+    };
+    for (uid, operator) in operators {
+        job.vertices.push(vertex(uid, parallelism, operator));
+    }
+    job.edges.push(edge("s", "map", Partitioning::Forward));
+    job.edges.push(edge("map", "out", Partitioning::Forward));
+    assert_eq!(validate(&job), [], "a test's job must be valid");
+    job
+}
+
+/// Savepoints that lie in memory, by name.
+#[derive(Default)]
+pub struct MemorySavepoints(Mutex<BTreeMap<String, Arc<MemoryStorage>>>);
+
+impl MemorySavepoints {
+    pub fn names(&self) -> Vec<String> {
+        self.0.lock().unwrap().keys().cloned().collect()
+    }
+
+    pub fn get(&self, name: &str) -> Arc<MemoryStorage> {
+        self.0.lock().unwrap()[name].clone()
+    }
+}
+
+impl SavepointTarget for MemorySavepoints {
+    fn open(&self, name: &str) -> Result<(String, Arc<dyn CheckpointStorage>), String> {
+        let storage = Arc::new(MemoryStorage::default());
+        let mut places = self.0.lock().unwrap();
+        assert!(places.insert(name.to_owned(), storage.clone()).is_none());
+        Ok((name.to_owned(), storage))
+    }
+}
+
 /// A stepped job with its recording.
 pub struct Rig {
     pub stepper: Stepper,
@@ -111,15 +159,22 @@ impl Rig {
     }
 
     pub fn with_storage(job: &JobGraph, storage: Arc<dyn CheckpointStorage>) -> Self {
+        Self::with_resources(job, |resources| resources.storage = storage)
+    }
+
+    /// `edit`: what is other than usual in the world around the job.
+    pub fn with_resources(job: &JobGraph, edit: impl FnOnce(&mut Resources)) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let (job, plan) = (Arc::new(job.clone()), Arc::new(ExecutionGraph::of(job)));
-        let resources = Resources {
+        let mut resources = Resources {
             feeds: Feeds::new(),
-            storage: storage.clone(),
+            storage: Arc::new(MemoryStorage::default()),
             dir: dir.path().to_owned(),
             start: None,
             savepoints: None,
         };
+        edit(&mut resources);
+        let storage = resources.storage.clone();
         let mut rig = Self {
             stepper: Stepper::new(job.clone(), plan.clone(), resources).unwrap(),
             recording: Recording::new(job, plan),
