@@ -157,7 +157,7 @@ impl VertexKind {
             Self::Csv => "source: its rows",
             Self::Map => "one in, one out",
             Self::KeyedSum => "a sum per key",
-            Self::Window => "a result per key and time",
+            Self::Window => "per key and time",
             Self::Sink => "collects results",
         }
     }

@@ -17,7 +17,7 @@ pub fn script_ui(ui: &mut Ui, job: &JobGraph) {
     group(
         ui,
         "Script",
-        &format!("{commands}, given by itself"),
+        &commands,
         |ui| {
             for entry in &job.script {
                 let (when, what) = (

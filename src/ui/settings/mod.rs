@@ -17,6 +17,7 @@ use super::widgets::{sentence, small_print};
 const LABEL_WIDTH: f32 = 122.0;
 /// How far the small print of a row is set in.
 const INSET: f32 = 10.0;
+const SUMMARY_INSET: f32 = 10.0;
 
 /// What is told of one setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,7 +183,12 @@ pub fn group(ui: &mut Ui, title: &str, summary: &str, content: impl FnOnce(&mut 
         content(ui);
     });
     if shown.body_returned.is_none() && !summary.is_empty() {
-        inset(ui, |ui| small_print(ui, summary));
+        // Below the title's first letter.
+        ui.add_space(-4.0);
+        ui.horizontal(|ui| {
+            ui.add_space(SUMMARY_INSET);
+            ui.vertical(|ui| small_print(ui, summary));
+        });
     }
 }
 

@@ -12,16 +12,17 @@ use super::super::super::theme::{Theme, medium, regular, size};
 use super::facts::{end_to_end_us, in_flight_bytes, latest_ack_us};
 
 /// Column titles, and the share of the width each takes.
-const COLUMNS: [(&str, f32, Align); 9] = [
-    ("", 0.045, Align::Min),
-    ("Type", 0.125, Align::Min),
-    ("Status", 0.21, Align::Min),
-    ("Acknowledged", 0.115, Align::Max),
-    ("Triggered", 0.095, Align::Max),
-    ("Latest ack", 0.095, Align::Max),
-    ("End to end", 0.095, Align::Max),
-    ("Checkpointed", 0.105, Align::Max),
-    ("In-flight", 0.115, Align::Max),
+const COLUMNS: [(&str, f32, Align); 10] = [
+    ("", 0.04, Align::Min),
+    ("Type", 0.12, Align::Min),
+    ("Status", 0.2, Align::Min),
+    ("Acknowledged", 0.11, Align::Max),
+    ("Triggered", 0.085, Align::Max),
+    ("Latest ack", 0.085, Align::Max),
+    ("End to end", 0.085, Align::Max),
+    ("Checkpointed", 0.1, Align::Max),
+    ("Full", 0.075, Align::Max),
+    ("In flight", 0.1, Align::Max),
 ];
 const ROW: f32 = 28.0;
 
@@ -104,7 +105,7 @@ fn row_ui(
     }
 }
 
-fn texts(checkpoint: &CheckpointView) -> [String; 8] {
+fn texts(checkpoint: &CheckpointView) -> [String; 9] {
     let status = match checkpoint.status {
         CheckpointStatus::Pending => "pending".to_owned(),
         CheckpointStatus::Completed if checkpoint.kind.is_savepoint() => "completed".to_owned(),
@@ -122,6 +123,7 @@ fn texts(checkpoint: &CheckpointView) -> [String; 8] {
         seconds(checkpoint.triggered_us),
         latest_ack_us(checkpoint).map_or_else(not_yet, seconds),
         end_to_end_us(checkpoint).map_or_else(not_yet, span),
+        bytes(checkpoint.size_bytes()),
         bytes(checkpoint.size_bytes()),
         bytes(in_flight_bytes(checkpoint)),
     ]
