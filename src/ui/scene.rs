@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use crate::engine::event::SubtaskStatus;
 use crate::engine::plan::{ExecutionGraph, SplitPlan, SubtaskPlan};
 use crate::model::{
-    ChannelId, CheckpointId, EventTime, JobGraph, Key, KeyExpr, Record, SplitId, StreamElement,
-    StreamEvent, SubtaskId,
+    ChannelId, CheckpointId, EventTime, FaultKind, JobGraph, Key, KeyExpr, Record, SplitId,
+    StreamElement, StreamEvent, SubtaskId,
 };
 use crate::recording::View;
 use crate::recording::view::{
@@ -110,6 +110,22 @@ impl<'a> Scene<'a> {
     #[must_use]
     pub fn is_full(&self, channel: ChannelId) -> bool {
         self.channel(channel).records() >= self.job.config.channel_capacity as usize
+    }
+
+    /// The faults that wait for their occasion at subtask `id`.
+    pub fn armed(&self, id: SubtaskId) -> impl Iterator<Item = FaultKind> + 'a {
+        let SubtaskPlan { uid, index, .. } = self.plan.subtask(id);
+        let faults = self.view.faults.iter();
+        faults
+            .filter(move |fault| fault.uid == *uid && fault.subtask == *index)
+            .map(|fault| fault.kind)
+    }
+
+    /// Whether the failure does not concern subtask `id`: it works on while others begin again.
+    #[must_use]
+    pub fn is_spared(&self, id: SubtaskId) -> bool {
+        let failover = self.view.failover.as_ref();
+        failover.is_some_and(|failover| !failover.restarting.contains(&id)) && self.is_up(id)
     }
 
     pub fn outputs_of(&self, id: SubtaskId) -> impl Iterator<Item = ChannelId> + 'a {

@@ -1,6 +1,6 @@
 //! A subtask's card: name, index, live rows of state, one status line.
 
-use egui::{Align, Align2, Color32, FontId, Rect, Stroke, pos2, vec2};
+use egui::{Align, Align2, Color32, FontId, Rect, Shape, Stroke, pos2, vec2};
 
 use crate::engine::event::SubtaskStatus;
 use crate::engine::plan::SubtaskPlan;
@@ -59,10 +59,45 @@ pub fn paint_card(
             true,
         );
     }
+    if pen.scene.armed(id).next().is_some() {
+        armed_mark(pen, rect);
+    }
     let ink = Ink::of(pen.theme, subtask);
     match density {
         Density::Full | Density::Snug => full(pen, id, rect, ink),
         Density::Compact | Density::Close | Density::Dense => short(pen, id, rect, ink, density),
+    }
+}
+
+/// A bolt at the card's corner: something will go wrong here once.
+fn armed_mark(pen: &Pen<'_>, rect: Rect) {
+    let k = pen.zoom().clamp(0.7, 1.2);
+    let center = rect.left_top() + vec2(2.0, 2.0) * k;
+    pen.painter.circle(
+        center,
+        9.0 * k,
+        pen.theme.panel,
+        Stroke::new(1.5, pen.theme.error),
+    );
+    let bolt = [
+        (1.5, -6.0),
+        (-3.5, 1.0),
+        (-0.2, 1.0),
+        (-1.5, 6.0),
+        (3.5, -1.4),
+        (0.4, -1.4),
+    ];
+    let points: Vec<_> = bolt
+        .into_iter()
+        .map(|(x, y)| center + vec2(x, y) * k)
+        .collect();
+    let (upper, lower) = (
+        vec![points[0], points[1], points[2], points[5]],
+        vec![points[2], points[3], points[4], points[5]],
+    );
+    for part in [upper, lower] {
+        pen.painter
+            .add(Shape::convex_polygon(part, pen.theme.error, Stroke::NONE));
     }
 }
 

@@ -268,11 +268,14 @@ fn subtask_widget(
         ui.scope_id().with(("subtask", id)),
         Sense::click(),
     );
-    let label = format!(
+    let mut label = format!(
         "{}: {}",
         pen.scene.plan.subtask_name(id),
         status_of(pen.scene, id).text
     );
+    for kind in pen.scene.armed(id) {
+        label = format!("{label}, armed: {}", kind.name());
+    }
     response.widget_info(|| WidgetInfo::labeled(Role::Button, true, &label));
     let is_pointed = response.hovered() || response.has_focus();
     let highlight = match (view.is_armed, is_pointed) {

@@ -98,7 +98,8 @@ fn why_empty(scene: Scene<'_>, channel: ChannelId) -> Vec<String> {
 
 /// The reasons, the deciding one first; none: it can move.
 fn why_held(scene: Scene<'_>, channel: ChannelId, item: &InFlight) -> Vec<String> {
-    if let Some(reason) = job_stands(scene) {
+    let receiver = scene.plan.channel(channel).to;
+    if let Some(reason) = job_stands(scene).filter(|_| !scene.is_spared(receiver)) {
         return vec![reason];
     }
     if let Some((checkpoint, _)) = scene.channel(channel).blocked {
@@ -299,6 +300,8 @@ pub fn input_line(scene: Scene<'_>, channel: ChannelId) -> String {
 mod tests {
     use super::*;
     use crate::engine::event::SubtaskStatus;
+    use crate::model::SubtaskId;
+    use crate::recording::view::FailoverView;
     use crate::ui::fixture::{Moment, two_sources};
 
     fn channel(moment: &Moment, name: &str) -> ChannelId {
@@ -346,6 +349,38 @@ mod tests {
         assert_eq!(
             why.sentences,
             ["The job has failed: sum 1/2 crashed. Restore it to go on."]
+        );
+    }
+
+    #[test]
+    fn who_is_outside_the_failed_region_works_on() {
+        let mut moment = two_sources();
+        moment.view.job = JobStatus::Restarting {
+            cause: "sum 1/2 crashed".to_owned(),
+        };
+        moment.view.failover = Some(FailoverView {
+            restarting: vec![SubtaskId(2)],
+            at_us: None,
+        });
+        let scene = moment.scene();
+        assert!(!scene.is_spared(SubtaskId(2)) && scene.is_spared(SubtaskId(3)));
+        let spared = why_not_moving(scene, channel(&moment, "a → sum 2/2"));
+        assert_eq!(spared.sentences[0], "It is behind barrier 3 on this input.");
+        let down = why_not_moving(scene, channel(&moment, "a → sum 1/2"));
+        assert!(down.sentences[0].starts_with("The job has failed"));
+    }
+
+    #[test]
+    fn a_record_that_a_barrier_has_overtaken_says_so() {
+        let mut moment = two_sources();
+        let input = channel(&moment, "b → sum 1/2");
+        let queue = &mut moment.view.channels[input.index()].queue;
+        let barrier = queue.pop_back().expect("barrier 3");
+        queue.push_front(barrier);
+        let why = why_not_moving(moment.scene(), input);
+        assert!(
+            why.sentences[0].starts_with("Barrier 3 has overtaken it"),
+            "{why:?}"
         );
     }
 

@@ -53,6 +53,10 @@ pub fn checkpoint_ui(
     sentence(ui, &words, color);
     ui.add_space(6.0);
     figures_ui(ui, inspector, checkpoint);
+    let savepoints = inspector.scene.view.savepoints.iter();
+    for (_, name) in savepoints.filter(|(id, _)| *id == checkpoint.id) {
+        figure(ui, "Lies in", name);
+    }
     if checkpoint.retained {
         restore_ui(ui, inspector, checkpoint.id, commands);
     }

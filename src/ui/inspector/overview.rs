@@ -8,7 +8,8 @@ use crate::recording::view::CheckpointStatus;
 use crate::run::RunAction;
 
 use super::super::command::UiCommand;
-use super::super::figures::{count, seconds};
+use super::super::figures::{count, seconds, span};
+use super::super::scene::Scene;
 use super::super::theme::{Theme, semibold};
 use super::super::widgets::{
     ActionButton, Emphasis, figure, section, sentence, small_print, title,
@@ -82,14 +83,14 @@ fn job_ui(ui: &mut Ui, inspector: &RunInspector<'_>, commands: &mut Vec<UiComman
             );
         }
         JobStatus::Restarting { cause } => {
-            sentence(
-                ui,
-                &format!(
-                    "{}. All subtasks are canceled; what was in flight is gone.",
-                    cause.trim_end_matches('.')
-                ),
-                theme.error,
-            );
+            let cause = cause.trim_end_matches('.');
+            sentence(ui, &format!("{cause}. {}", who_is_down(scene)), theme.error);
+            if let Some(at_us) = scene.view.failover.as_ref().and_then(|plan| plan.at_us) {
+                let left = span(at_us.saturating_sub(scene.clock_us));
+                let words = format!("The restart strategy begins again in {left} (modelled).");
+                sentence(ui, &words, theme.text_soft);
+                return;
+            }
             let words = scene.view.store.last().map_or_else(
                 || "Restore: afresh, from the beginning".to_owned(),
                 |latest| format!("Restore checkpoint {latest}"),
@@ -120,5 +121,22 @@ fn job_ui(ui: &mut Ui, inspector: &RunInspector<'_>, commands: &mut Vec<UiComman
         JobStatus::Canceled | JobStatus::Suspended => {
             sentence(ui, "Press Edit, then Run, to start again.", theme.text_soft);
         }
+    }
+}
+
+/// Whom a failure has taken down.
+fn who_is_down(scene: Scene<'_>) -> String {
+    let all = scene.plan.subtasks.len();
+    let restarting = scene
+        .view
+        .failover
+        .as_ref()
+        .map(|plan| plan.restarting.len());
+    match restarting {
+        Some(n) if n < all => format!(
+            "{n} of {all} subtasks are one region: they are canceled, and what was in flight between them is gone. \
+             The others work on."
+        ),
+        _ => "All subtasks are canceled; what was in flight is gone.".to_owned(),
     }
 }

@@ -14,23 +14,18 @@ pub fn script_ui(ui: &mut Ui, job: &JobGraph) {
         return;
     }
     let commands = count(job.script.len() as u64, "command");
-    group(
-        ui,
-        "Script",
-        &commands,
-        |ui| {
-            for entry in &job.script {
-                let (when, what) = (
-                    when_words(job, &entry.when),
-                    command_words(job, &entry.command),
-                );
-                figure(ui, &when, &what);
-            }
-            small_print(
-                ui,
-                "Flags on the timeline: filled where a command was carried out, hollow where one is due. Edit it in the \
-             job file.",
+    group(ui, "Script", &commands, |ui| {
+        for entry in &job.script {
+            let (when, what) = (
+                when_words(job, &entry.when),
+                command_words(job, &entry.command),
             );
-        },
-    );
+            figure(ui, &when, &what);
+        }
+        small_print(
+            ui,
+            "Flags on the timeline: filled where a command was carried out, hollow where one is due. Edit it in the \
+             job file.",
+        );
+    });
 }

@@ -5,15 +5,17 @@ use egui::{Ui, vec2};
 use crate::engine::event::SubtaskStatus;
 use crate::model::{ChannelId, EventTime, OperatorSpec, SubtaskId};
 
+use super::super::acts::fault_title;
 use super::super::canvas::tone;
 use super::super::command::{Selection, UiCommand};
 use super::super::explain::{lost_state, not_up_text, status_of};
 use super::super::figures::{event_time, value, window_span};
 use super::super::paint::dot;
+use super::super::phrases::fault_sentence;
 use super::super::scene::Scene;
 use super::super::theme::{Theme, medium};
 use super::super::widgets::{
-    ActionButton, Emphasis, PlateRow, figure, section, small_print, title,
+    ActionButton, Emphasis, PlateRow, figure, section, sentence, small_print, title,
 };
 use super::channel::{inputs_ui, why_ui};
 use super::{RunInspector, ledger_ui, linked_row};
@@ -40,6 +42,7 @@ pub fn subtask_ui(
     if let Some(channel) = waiting_input(scene, id) {
         why_ui(ui, scene, channel);
     }
+    armed_ui(ui, scene, id);
     state_ui(ui, inspector, id);
     time_ui(ui, inspector, id);
     if !scene.plan.subtask(id).inputs.is_empty() {
@@ -61,6 +64,18 @@ pub fn subtask_ui(
         commands.push(UiCommand::Crash(id));
     }
     ledger_ui(ui, inspector);
+}
+
+/// What will go wrong here.
+fn armed_ui(ui: &mut Ui, scene: Scene<'_>, id: SubtaskId) {
+    if scene.armed(id).next().is_none() {
+        return;
+    }
+    section(ui, "Armed");
+    for kind in scene.armed(id) {
+        sentence(ui, &fault_title(kind), Theme::of(ui.ctx()).error);
+        small_print(ui, fault_sentence(kind));
+    }
 }
 
 /// The input that is worth explaining: a shut one with records behind it.

@@ -24,11 +24,13 @@ impl Counts {
                 .filter(|checkpoint| wanted(&checkpoint.status))
                 .count()
         };
+        // Those that came to nothing have no row in the history, but count.
+        let refused = scene.view.refused_triggers as usize;
         Self {
-            triggered: scene.view.checkpoints.len(),
+            triggered: scene.view.checkpoints.len() + refused,
             in_progress: with(|status| *status == CheckpointStatus::Pending),
             completed: with(|status| *status == CheckpointStatus::Completed),
-            failed: with(|status| matches!(status, CheckpointStatus::Aborted(_))),
+            failed: with(|status| matches!(status, CheckpointStatus::Aborted(_))) + refused,
             restored: scene.view.restarts as usize,
         }
     }
