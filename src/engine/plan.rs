@@ -8,7 +8,8 @@ use std::ops::RangeInclusive;
 use super::gate::GateConfig;
 use crate::model::key_group::key_group_range;
 use crate::model::{
-    ChannelId, Edge, JobGraph, KeyExpr, OperatorSpec, Partitioning, SplitId, SubtaskId, Uid,
+    ChannelId, Edge, JobGraph, KeyExpr, OperatorId, OperatorSpec, Partitioning, SplitId, SubtaskId,
+    Uid, operator_ids,
 };
 
 /// All subtasks and channels of a job (Flink: `ExecutionGraph`).
@@ -18,6 +19,16 @@ pub struct ExecutionGraph {
     pub channels: Vec<ChannelPlan>,
     /// The splits of all sources, each source's together.
     pub splits: Vec<SplitPlan>,
+    /// The edges of [`JobGraph::edges`] between operators that exist, in the same order.
+    pub edges: Vec<EdgePlan>,
+}
+
+/// One edge of the job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EdgePlan {
+    pub from: OperatorId,
+    pub to: OperatorId,
+    pub partitioning: Partitioning,
 }
 
 /// One part of a source's records, read in order by one subtask at a time.
@@ -36,6 +47,10 @@ pub struct SplitPlan {
 pub struct SubtaskPlan {
     pub id: SubtaskId,
     pub uid: Uid,
+    /// By which its state in a checkpoint is found.
+    pub operator_id: OperatorId,
+    /// Whether that follows from the uid, or from where the operator stands in the graph.
+    pub has_explicit_uid: bool,
     pub name: String,
     /// From 0; people see `index + 1`/`parallelism`.
     pub index: u32,
@@ -85,13 +100,17 @@ impl ExecutionGraph {
             subtasks: Vec::new(),
             channels: Vec::new(),
             splits: Vec::new(),
+            edges: Vec::new(),
         };
-        for vertex in &job.vertices {
+        let operator_ids = operator_ids(job);
+        for (vertex, operator_id) in job.vertices.iter().zip(&operator_ids) {
             let max_parallelism = vertex.effective_max_parallelism();
             for index in 0..vertex.parallelism {
                 graph.subtasks.push(SubtaskPlan {
                     id: SubtaskId(to_u32(graph.subtasks.len())),
                     uid: vertex.uid.clone(),
+                    operator_id: *operator_id,
+                    has_explicit_uid: vertex.has_explicit_uid,
                     name: vertex.name.clone(),
                     index,
                     parallelism: vertex.parallelism,
@@ -120,6 +139,22 @@ impl ExecutionGraph {
         for index in 0..job.edges.len() {
             graph.connect(job, index);
         }
+        let id_of = |uid: &Uid| {
+            let vertices = job.vertices.iter().zip(&operator_ids);
+            let mut found = vertices.filter(|(vertex, _)| vertex.uid == *uid);
+            found.next().map(|(_, id)| *id)
+        };
+        graph.edges = job
+            .edges
+            .iter()
+            .filter_map(|edge| {
+                Some(EdgePlan {
+                    from: id_of(&edge.from)?,
+                    to: id_of(&edge.to)?,
+                    partitioning: edge.partitioning,
+                })
+            })
+            .collect();
         graph
     }
 

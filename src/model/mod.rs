@@ -8,6 +8,7 @@ pub mod element;
 pub mod graph;
 pub mod ids;
 pub mod key_group;
+pub mod operator_id;
 pub mod script;
 pub mod validate;
 
@@ -25,6 +26,7 @@ pub use graph::{
     VertexCosts, WindowAggregate, WindowSpec,
 };
 pub use ids::{ChannelId, CheckpointId, SplitId, SubtaskId, TransactionId, Uid};
+pub use operator_id::{OperatorId, operator_ids};
 pub use rust_decimal::Decimal;
 pub use script::{Command, Fault, FaultKind, ScriptEntry, When};
 pub use validate::{Problem, Severity, Site, validate};

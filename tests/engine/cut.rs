@@ -43,12 +43,16 @@ fn stored_sums(rig: &Rig, checkpoint: &CheckpointView) -> BTreeMap<Key, Decimal>
     let mut sums = BTreeMap::new();
     for (id, state) in rig.subtasks("sum").iter().zip(&operator.subtasks) {
         let plan = rig.recording.plan.subtask(*id);
+        let Some(keyed) = &state.keyed else {
+            assert!(state.finished, "{} has no state", plan.id);
+            continue;
+        };
         let backend = KeyedBackend::restore(
             metadata.backend,
             &dir.path().join(plan.index.to_string()),
             plan.max_parallelism,
             plan.key_groups.clone(),
-            state.keyed.as_ref().unwrap(),
+            &[keyed],
             &*rig.storage,
         );
         sums.extend(backend.unwrap().entries().unwrap());

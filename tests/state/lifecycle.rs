@@ -71,7 +71,7 @@ fn a_late_write_for_a_discarded_checkpoint_leaks_nothing() {
             let snapshot = backend.snapshot(CP1).unwrap();
             world.storage.discard(CP1).unwrap();
             let error = snapshot
-                .write(CP1, "sum-0", world.storage.as_ref())
+                .write((CP1, None), "sum-0", world.storage.as_ref())
                 .unwrap_err();
             assert!(matches!(error, StorageError::NotOpen { checkpoint: CP1 }));
             drop(backend);
@@ -235,7 +235,11 @@ fn any_owner_name_is_safe() {
         let mut backend = world.open(BackendKind::Heap);
         backend.add(&Key::int(0), value.into()).unwrap();
         let snapshot = backend.snapshot(CP1).unwrap();
-        handles.push(snapshot.write(CP1, owner, world.storage.as_ref()).unwrap());
+        handles.push(
+            snapshot
+                .write((CP1, None), owner, world.storage.as_ref())
+                .unwrap(),
+        );
     }
     for (handle, value) in handles.iter().zip(1_i64..) {
         let restored = world.restore(BackendKind::Heap, handle).unwrap();

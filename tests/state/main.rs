@@ -10,5 +10,6 @@ mod damage;
 mod exactness;
 mod lifecycle;
 mod refusals;
+mod rescaling;
 mod snapshots;
 mod support;

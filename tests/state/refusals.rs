@@ -81,9 +81,9 @@ fn another_subtasks_key_is_refused() {
     }
 }
 
-/// Catches a restore with another parallelism or max parallelism that silently drops or misplaces keys.
+/// Catches a restore with another max parallelism that silently drops or misplaces keys.
 #[test]
-fn key_groups_that_are_not_owned_are_refused() {
+fn a_key_in_another_group_is_refused() {
     for kind in BackendKind::ALL {
         let mut world = World::new(Place::JobManager);
         let mut backend = world.open(kind);
@@ -91,13 +91,16 @@ fn key_groups_that_are_not_owned_are_refused() {
             backend.add(&Key::int(value), Decimal::ONE).unwrap();
         }
         let handle = world.checkpoint(&mut backend, CP1);
-        let mut restore = |max, groups| {
-            let dir = world.fresh_dir();
-            KeyedBackend::restore(kind, &dir, max, groups, &handle, world.storage.as_ref())
-        };
-        let error = restore(MAX_PARALLELISM, 0..=3).unwrap_err();
-        assert!(matches!(error, StateError::GroupNotOwned { .. }), "{error}");
-        let error = restore(2 * MAX_PARALLELISM, 0..=2 * MAX_PARALLELISM - 1).unwrap_err();
+        let max = 2 * MAX_PARALLELISM;
+        let error = KeyedBackend::restore(
+            kind,
+            &world.fresh_dir(),
+            max,
+            0..=max - 1,
+            &[&handle],
+            world.storage.as_ref(),
+        )
+        .unwrap_err();
         assert!(matches!(error, StateError::Malformed { .. }), "{error}");
     }
 }
@@ -125,7 +128,7 @@ fn a_subtask_without_key_groups_works() {
         let handle = world.checkpoint(&mut backend, CP1);
         drop(backend);
         let storage = world.storage.as_ref();
-        let restored = KeyedBackend::restore(kind, &dir, 1, none, &handle, storage).unwrap();
+        let restored = KeyedBackend::restore(kind, &dir, 1, none, &[&handle], storage).unwrap();
         assert!(restored.entries().unwrap().is_empty());
     }
 }
@@ -148,8 +151,18 @@ fn rocksdb_files_must_be_whole_and_plain() {
     let mut world = World::new(Place::JobManager);
     let mut backend = world.open(BackendKind::RocksDb);
     fill(&mut backend);
-    let KeyedStateHandle::RocksDb { files } = world.checkpoint(&mut backend, CP1) else {
+    let KeyedStateHandle::RocksDb {
+        first_group,
+        group_count,
+        files,
+    } = world.checkpoint(&mut backend, CP1)
+    else {
         panic!("a RocksDB handle");
+    };
+    let handle = |files| KeyedStateHandle::RocksDb {
+        first_group,
+        group_count,
+        files,
     };
     for missing in 0..files.len() {
         let name = &files[missing].0;
@@ -159,18 +172,18 @@ fn rocksdb_files_must_be_whole_and_plain() {
         let mut files = files.clone();
         files.remove(missing);
         let error = world
-            .restore(BackendKind::RocksDb, &KeyedStateHandle::RocksDb { files })
+            .restore(BackendKind::RocksDb, &handle(files))
             .unwrap_err();
         assert!(matches!(error, StateError::RocksDb { .. }), "{error}");
     }
-    let none = KeyedStateHandle::RocksDb { files: Vec::new() };
+    let none = handle(Vec::new());
     let error = world.restore(BackendKind::RocksDb, &none).unwrap_err();
     assert!(matches!(error, StateError::RocksDb { .. }), "{error}");
     for path in ["../stray", "/tmp/stray", "a/b", "..", ""] {
         let mut files = files.clone();
         files[0].0 = path.to_owned();
         let error = world
-            .restore(BackendKind::RocksDb, &KeyedStateHandle::RocksDb { files })
+            .restore(BackendKind::RocksDb, &handle(files))
             .unwrap_err();
         assert!(matches!(error, StateError::Malformed { .. }), "{error}");
     }

@@ -146,7 +146,7 @@ impl Story {
                 if !self.waiting.is_empty() {
                     let (checkpoint, snapshot, then) = self.waiting.remove(0);
                     let handle = snapshot
-                        .write(checkpoint, "sum-0", self.world.storage.as_ref())
+                        .write((checkpoint, None), "sum-0", self.world.storage.as_ref())
                         .unwrap();
                     self.written.push((handle, then));
                 }
@@ -218,13 +218,15 @@ fn changes_after_the_synchronous_part_are_not_in_the_snapshot() {
         drop(backend); // the subtask is cancelled while its snapshot is being written
 
         let handle = snapshot
-            .write(CP1, "sum-0", world.storage.as_ref())
+            .write((CP1, None), "sum-0", world.storage.as_ref())
             .unwrap();
         assert_eq!(
             world.restore(kind, &handle).unwrap().entries().unwrap(),
             then
         );
-        let handle = later.write(CP2, "sum-0", world.storage.as_ref()).unwrap();
+        let handle = later
+            .write((CP2, None), "sum-0", world.storage.as_ref())
+            .unwrap();
         let restored = world.restore(kind, &handle).unwrap();
         assert_eq!(restored.entries().unwrap().len(), then.len() + 1);
     }
@@ -244,7 +246,7 @@ fn a_snapshot_is_written_while_the_backend_is_changed() {
         let snapshot = backend.snapshot(CP1).unwrap();
         let storage = world.storage.as_ref();
         let handle = std::thread::scope(|scope| {
-            let writer = scope.spawn(move || snapshot.write(CP1, "sum-0", storage));
+            let writer = scope.spawn(move || snapshot.write((CP1, None), "sum-0", storage));
             for value in 0..2_000 {
                 backend.add(&Key::int(value), Decimal::TEN).unwrap();
             }

@@ -9,7 +9,9 @@ use lockgate::engine::storage::{
     CheckpointMetadata, CheckpointStorage, FileSystemStorage, KeyedStateHandle, ListState,
     MemoryStorage, OperatorState, SubtaskState,
 };
-use lockgate::model::{BackendKind, CheckpointId, Decimal, Key, SplitId, Uid};
+use lockgate::model::{
+    BackendKind, CheckpointId, Decimal, Key, OperatorId, SnapshotKind, SplitId, Uid,
+};
 
 pub const MAX_PARALLELISM: u32 = 16;
 pub const CP1: CheckpointId = CheckpointId(1);
@@ -84,7 +86,7 @@ impl World {
             &dir,
             MAX_PARALLELISM,
             0..=MAX_PARALLELISM - 1,
-            handle,
+            &[handle],
             self.storage.as_ref(),
         )
     }
@@ -99,7 +101,7 @@ impl World {
         let handle = backend
             .snapshot(checkpoint)
             .unwrap()
-            .write(checkpoint, "sum-0", self.storage.as_ref())
+            .write((checkpoint, None), "sum-0", self.storage.as_ref())
             .unwrap();
         self.storage
             .write_metadata(&metadata(checkpoint, &handle))
@@ -127,15 +129,20 @@ pub fn metadata(checkpoint: CheckpointId, keyed: &KeyedStateHandle) -> Checkpoin
         ..SubtaskState::default()
     };
     let operator = |uid: &str, subtask| OperatorState {
+        id: OperatorId::of_uid(uid),
         uid: Uid::new(uid),
+        has_explicit_uid: true,
+        name: uid.to_owned(),
         parallelism: 1,
         max_parallelism: MAX_PARALLELISM,
         subtasks: vec![subtask],
     };
     CheckpointMetadata {
         checkpoint,
-        backend: keyed.backend(),
+        kind: SnapshotKind::Checkpoint,
+        backend: keyed.backend().unwrap_or(BackendKind::Heap),
         operators: vec![operator("numbers", source), operator("sum", sum)],
+        edges: Vec::new(),
     }
 }
 

@@ -4,7 +4,7 @@ use super::CheckpointCoordinator;
 use super::decide::{self, AckVerdict};
 use super::order::Order;
 use crate::engine::event::{AbortReason, CheckpointKind, EventKind, IgnoredAck, RejectReason};
-use crate::engine::storage::{CheckpointMetadata, OperatorState, SubtaskState};
+use crate::engine::storage::SubtaskState;
 use crate::model::{CheckpointId, SubtaskId};
 
 impl CheckpointCoordinator {
@@ -30,13 +30,15 @@ impl CheckpointCoordinator {
             AckVerdict::Accept => {
                 let Some(pending) = pending else { return };
                 pending.accept(subtask, state, at_end);
-                let complete = pending.is_fully_acknowledged();
+                let metadata = pending.is_fully_acknowledged().then(|| {
+                    self.job
+                        .metadata(checkpoint, pending.kind, &pending.acknowledged)
+                });
                 self.record(EventKind::Acknowledged {
                     subtask,
                     checkpoint,
                 });
-                if complete {
-                    let metadata = self.metadata(checkpoint);
+                if let Some(metadata) = metadata {
                     self.orders.push(Order::WriteMetadata(metadata));
                 }
             }
@@ -46,34 +48,6 @@ impl CheckpointCoordinator {
     /// Whether `checkpoint` was completed and still lies somewhere: in the store, or as a savepoint.
     fn is_complete(&self, checkpoint: CheckpointId) -> bool {
         self.store.contains(checkpoint) || self.savepoints.contains(&checkpoint)
-    }
-
-    /// All that a checkpoint is, by operator and subtask.
-    fn metadata(&self, checkpoint: CheckpointId) -> CheckpointMetadata {
-        let acknowledged = self
-            .pending
-            .get(&checkpoint)
-            .map(|pending| &pending.acknowledged);
-        let mut next = 0;
-        let mut operators = Vec::new();
-        for (uid, parallelism, max_parallelism) in &self.operators {
-            let ids = next..next + *parallelism;
-            next = ids.end;
-            let state = |id| acknowledged.and_then(|states| states.get(&SubtaskId(id)).cloned());
-            operators.push(OperatorState {
-                uid: uid.clone(),
-                parallelism: *parallelism,
-                max_parallelism: *max_parallelism,
-                subtasks: ids
-                    .map(|id| state(id).unwrap_or_else(finished_state))
-                    .collect(),
-            });
-        }
-        CheckpointMetadata {
-            checkpoint,
-            backend: self.backend,
-            operators,
-        }
     }
 
     /// The metadata is written, or could not be.
@@ -152,12 +126,5 @@ impl CheckpointCoordinator {
                 checkpoint,
             });
         }
-    }
-}
-
-fn finished_state() -> SubtaskState {
-    SubtaskState {
-        finished: true,
-        ..SubtaskState::default()
     }
 }

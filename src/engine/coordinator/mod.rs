@@ -20,6 +20,7 @@
 mod abort;
 mod complete;
 mod decide;
+mod describe;
 mod failures;
 mod order;
 mod pending;
@@ -35,7 +36,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::event::{CheckpointKind, EventKind, RejectReason};
 use super::plan::ExecutionGraph;
-use crate::model::{BackendKind, CheckpointConfig, CheckpointId, ClaimMode, SubtaskId, Uid};
+use crate::model::{BackendKind, CheckpointConfig, CheckpointId, ClaimMode, SubtaskId};
+use describe::Description;
 use failures::FailureManager;
 use pending::Pending;
 use periodic::Periodic;
@@ -49,8 +51,7 @@ pub use store::{CompletedStore, Departure, Owner};
 /// One job's coordinator.
 pub struct CheckpointCoordinator {
     config: CheckpointConfig,
-    backend: BackendKind,
-    operators: Vec<(Uid, u32, u32)>,
+    job: Description,
     predecessors: Vec<Vec<SubtaskId>>,
     tasks: Vec<Task>,
     next_id: CheckpointId,
@@ -83,22 +84,13 @@ impl CheckpointCoordinator {
         backend: BackendKind,
         start: Option<(CheckpointId, ClaimMode)>,
     ) -> Self {
-        let mut operators: Vec<(Uid, u32, u32)> = Vec::new();
-        for subtask in graph.subtasks.iter().filter(|subtask| subtask.index == 0) {
-            operators.push((
-                subtask.uid.clone(),
-                subtask.parallelism,
-                subtask.max_parallelism,
-            ));
-        }
         let mut predecessors = vec![Vec::new(); graph.subtasks.len()];
         for channel in &graph.channels {
             predecessors[channel.to.index()].push(channel.from);
         }
         let mut coordinator = Self {
             config,
-            backend,
-            operators,
+            job: Description::of(graph, backend),
             predecessors,
             tasks: vec![Task::NotRunning; graph.subtasks.len()],
             next_id: CheckpointId(start.map_or(1, |(id, _)| id.0 + 1)),

@@ -1,6 +1,8 @@
 //! The two drivers: they own time, queues, threads and I/O, and interpret the effects of the same state machines.
 
+pub mod assign;
 mod faults;
+pub mod fit;
 pub mod live;
 mod places;
 pub mod resources;

@@ -4,13 +4,17 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::assign::{self, Assigned};
+use super::fit;
 use crate::engine::coordinator::CompletedStore;
+use crate::engine::event::ChannelSide;
+use crate::engine::in_flight::InFlight;
 use crate::engine::operator::{
     CsvRow, KeyedSum, Map, Operator, Sink, Source, SourceFeed, Split, Window,
 };
 use crate::engine::plan::{ExecutionGraph, SplitPlan, SubtaskPlan, to_u32};
 use crate::engine::state::KeyedBackend;
-use crate::engine::storage::{CheckpointMetadata, CheckpointStorage, SubtaskState};
+use crate::engine::storage::CheckpointStorage;
 use crate::model::{BackendKind, CheckpointId, ClaimMode, KeyExpr, OperatorSpec, Uid};
 
 /// The rows of each CSV source, already read.
@@ -54,14 +58,27 @@ pub struct Prepared {
     pub operator: Operator,
     /// It had finished before the checkpoint.
     pub finished: bool,
+    /// Records at its inputs and outputs that the checkpoint holds: they go on first.
+    pub in_flight: Vec<InFlight>,
+}
+
+/// Where state is read from, and whether it may be without operator.
+#[derive(Clone, Copy)]
+struct From<'a> {
+    storage: &'a dyn CheckpointStorage,
+    checkpoint: CheckpointId,
+    allow_non_restored_state: bool,
 }
 
 impl Resources {
     /// All operators of `plan`, with the state of `checkpoint` in `storage`, or empty. `attempt` must be new for each
     /// call: working state of different attempts lies in different folders.
     ///
+    /// The checkpoint may be of another job, as far as [`fit::check`] has nothing against it; `plan` must be made of the
+    /// job that [`fit::adapt`] gives.
+    ///
     /// # Errors
-    /// A sentence: the checkpoint is torn, belongs to another job or backend, or the working state cannot be made.
+    /// A sentence: the checkpoint is torn or does not fit, or the working state cannot be made.
     pub fn prepare(
         &self,
         plan: &ExecutionGraph,
@@ -69,23 +86,51 @@ impl Resources {
         attempt: u32,
         from: Option<(&dyn CheckpointStorage, CheckpointId)>,
     ) -> Result<Vec<Prepared>, String> {
-        let metadata = match from {
-            None => None,
-            Some((storage, checkpoint)) => {
-                let metadata = storage
-                    .read_metadata(checkpoint)
-                    .map_err(|error| error.to_string())?;
-                check_fit(plan, backend, &metadata)?;
-                Some((storage, metadata))
-            }
+        let allow_non_restored_state = self
+            .start
+            .as_ref()
+            .is_some_and(|start| start.allow_non_restored_state);
+        let from = from.map(|(storage, checkpoint)| From {
+            storage,
+            checkpoint,
+            allow_non_restored_state,
+        });
+        self.prepare_from(plan, (backend, attempt), from)
+    }
+
+    fn prepare_from(
+        &self,
+        plan: &ExecutionGraph,
+        (backend, attempt): (BackendKind, u32),
+        from: Option<From<'_>>,
+    ) -> Result<Vec<Prepared>, String> {
+        let Some(from) = from else {
+            let fresh = |subtask| self.prepare_one((plan, subtask), (backend, attempt), None);
+            return plan.subtasks.iter().map(fresh).collect();
         };
-        let prepare = |subtask: &SubtaskPlan| {
-            let state = metadata
-                .as_ref()
-                .and_then(|(storage, metadata)| Some((*storage, state_of(metadata, subtask)?)));
-            self.prepare_one((plan, subtask), backend, attempt, state)
+        let metadata = from
+            .storage
+            .read_metadata(from.checkpoint)
+            .map_err(|error| error.to_string())?;
+        fit::check(plan, backend, &metadata, from.allow_non_restored_state)?;
+        let in_flight = assign::in_flight(plan, &metadata, from.storage)?;
+        let assigned = assign::assign(plan, &metadata);
+        let prepare = |(subtask, assigned): (&SubtaskPlan, &Option<Assigned>)| {
+            let state = assigned.as_ref().map(|assigned| (from.storage, assigned));
+            let prepared = self.prepare_one((plan, subtask), (backend, attempt), state)?;
+            let is_its = |in_flight: &&InFlight| {
+                let channel = plan.channel(in_flight.channel);
+                match in_flight.side {
+                    ChannelSide::Input => channel.to == subtask.id,
+                    ChannelSide::Output => channel.from == subtask.id,
+                }
+            };
+            Ok(Prepared {
+                in_flight: in_flight.iter().filter(is_its).cloned().collect(),
+                ..prepared
+            })
         };
-        plan.subtasks.iter().map(prepare).collect()
+        plan.subtasks.iter().zip(&assigned).map(prepare).collect()
     }
 
     /// The same for a restore: from `chosen`, which must be retained in `store`; else from the checkpoint that the run
@@ -110,8 +155,14 @@ impl Resources {
             Some(id) if start.is_some_and(|(_, first)| first == id) => start,
             Some(id) => return Err(format!("Checkpoint {id} is not among the retained ones.")),
         };
-        let prepared = self.prepare(plan, backend, attempt, from);
         let id = from.map(|(_, id)| id);
+        // A failover leaves out what has no operator; where a run could start at all, it can start again.
+        let from = from.map(|(storage, checkpoint)| From {
+            storage,
+            checkpoint,
+            allow_non_restored_state: true,
+        });
+        let prepared = self.prepare_from(plan, (backend, attempt), from);
         prepared
             .map(|prepared| (id, prepared))
             .map_err(|error| match id {
@@ -123,9 +174,8 @@ impl Resources {
     fn prepare_one(
         &self,
         (plan, subtask): (&ExecutionGraph, &SubtaskPlan),
-        backend: BackendKind,
-        attempt: u32,
-        state: Option<(&dyn CheckpointStorage, &SubtaskState)>,
+        (backend, attempt): (BackendKind, u32),
+        state: Option<(&dyn CheckpointStorage, &Assigned)>,
     ) -> Result<Prepared, String> {
         let finished = state.is_some_and(|(_, state)| state.finished);
         let operator = match &subtask.operator {
@@ -166,7 +216,11 @@ impl Resources {
             OperatorSpec::Map(spec) => Operator::Map(Map::new(*spec)),
             OperatorSpec::Sink(_) => Operator::Sink(Sink),
         };
-        Ok(Prepared { operator, finished })
+        Ok(Prepared {
+            operator,
+            finished,
+            in_flight: Vec::new(),
+        })
     }
 
     /// The keyed state of a subtask: empty, or as it was.
@@ -174,15 +228,15 @@ impl Resources {
         &self,
         subtask: &SubtaskPlan,
         (backend, attempt): (BackendKind, u32),
-        state: Option<(&dyn CheckpointStorage, &SubtaskState)>,
+        state: Option<(&dyn CheckpointStorage, &Assigned)>,
     ) -> Result<KeyedBackend, String> {
         let dir = self.dir.join(format!("state-{attempt}-{}", subtask.id));
         let (max, groups) = (subtask.max_parallelism, subtask.key_groups.clone());
-        let handle = state.and_then(|(storage, state)| Some((storage, state.keyed.as_ref()?)));
-        let state = match handle {
+        let state = match state {
             None => KeyedBackend::open(backend, &dir, max, groups),
-            Some((storage, handle)) => {
-                KeyedBackend::restore(backend, &dir, max, groups, handle, storage)
+            Some((storage, state)) => {
+                let handles: Vec<_> = state.keyed.iter().collect();
+                KeyedBackend::restore(backend, &dir, max, groups, &handles, storage)
             }
         };
         state.map_err(|error| error.to_string())
@@ -190,23 +244,12 @@ impl Resources {
 }
 
 /// By split: how many of its records had been emitted.
-fn restored_offsets(state: &SubtaskState) -> BTreeMap<u32, u64> {
+fn restored_offsets(state: &Assigned) -> BTreeMap<u32, u64> {
     let lists = state.lists.iter().filter(|list| list.name == Source::LIST);
     let elements = lists.flat_map(|list| &list.elements);
     elements
         .filter_map(|element| Source::read_element(element))
         .collect()
-}
-
-fn state_of<'a>(
-    metadata: &'a CheckpointMetadata,
-    subtask: &SubtaskPlan,
-) -> Option<&'a SubtaskState> {
-    let operator = metadata
-        .operators
-        .iter()
-        .find(|operator| operator.uid == subtask.uid)?;
-    operator.subtasks.get(subtask.index as usize)
 }
 
 /// What is wrong with a checkpoint, and which others there are.
@@ -221,40 +264,4 @@ fn with_alternatives(torn: CheckpointId, error: &str, store: &CompletedStore) ->
         ),
     };
     format!("Checkpoint {torn} cannot be restored: {error} {advice}")
-}
-
-/// A checkpoint fits a job when all its state finds its operator, at the same parallelism.
-fn check_fit(
-    plan: &ExecutionGraph,
-    backend: BackendKind,
-    metadata: &CheckpointMetadata,
-) -> Result<(), String> {
-    let id = metadata.checkpoint;
-    if metadata.backend != backend {
-        return Err(format!(
-            "Checkpoint {id} was written by the {} backend, which {} cannot read. Start from the beginning, or \
-             choose {} again.",
-            metadata.backend.name(),
-            backend.name(),
-            metadata.backend.name()
-        ));
-    }
-    for operator in &metadata.operators {
-        let uid = &operator.uid;
-        let Some(subtask) = plan.subtasks.iter().find(|subtask| subtask.uid == *uid) else {
-            return Err(format!(
-                "Checkpoint {id} holds state of operator {uid}, which this job does not have. Give an operator \
-                 that uid, or start from the beginning."
-            ));
-        };
-        let (old, new) = (operator.parallelism, subtask.parallelism);
-        let (old_max, new_max) = (operator.max_parallelism, subtask.max_parallelism);
-        if (old, old_max) != (new, new_max) {
-            return Err(format!(
-                "In checkpoint {id}, operator {uid} has parallelism {old} of at most {old_max}; in this job it has \
-                 {new} of at most {new_max}. Set it back, or start from the beginning."
-            ));
-        }
-    }
-    Ok(())
 }

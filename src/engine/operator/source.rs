@@ -93,12 +93,16 @@ impl Source {
         self.splits.iter().map(|split| split.offset).sum()
     }
 
-    /// What a checkpoint holds: each split's index and offset, two big-endian numbers of 4 and 8 bytes.
+    /// What a checkpoint holds: of each split its index, how many there are, and the offset; big-endian numbers of 4, 4
+    /// and 8 bytes. Other subtasks than this one may get them.
     #[must_use]
     pub fn list_state(&self) -> ListState {
+        // The number came as a u32.
+        let count = u32::try_from(self.count).unwrap_or(u32::MAX);
         let element = |split: &Split| {
-            let mut bytes = Vec::with_capacity(12);
+            let mut bytes = Vec::with_capacity(16);
             bytes.extend_from_slice(&split.index.to_be_bytes());
+            bytes.extend_from_slice(&count.to_be_bytes());
             bytes.extend_from_slice(&split.offset.to_be_bytes());
             bytes.into()
         };
@@ -112,9 +116,18 @@ impl Source {
     /// The index and offset in an element of [`Source::list_state`]; none: it is no such element.
     #[must_use]
     pub fn read_element(element: &[u8]) -> Option<(u32, u64)> {
-        let (index, offset) = element.split_first_chunk::<4>()?;
-        let offset: [u8; 8] = offset.try_into().ok()?;
+        let (index, rest) = element.split_first_chunk()?;
+        let (_, offset) = rest.split_first_chunk::<4>()?;
+        let offset = offset.try_into().ok()?;
         Some((u32::from_be_bytes(*index), u64::from_be_bytes(offset)))
+    }
+
+    /// How many splits the source had, as an element of [`Source::list_state`] says.
+    #[must_use]
+    pub fn read_count(element: &[u8]) -> Option<u32> {
+        let (_, rest) = element.split_first_chunk::<4>()?;
+        let (count, _) = rest.split_first_chunk()?;
+        Some(u32::from_be_bytes(*count))
     }
 
     /// The whole feed's position of the next record of `split`; none at its end.
@@ -198,6 +211,17 @@ mod tests {
     fn a_subtask_reads_its_splits_in_turn() {
         assert_eq!(values(&[0, 2], 3, 7), [1, 3, 4, 6, 7].map(Decimal::from));
         assert_eq!(values(&[], 3, 7), []);
+    }
+
+    /// Catches elements whose parts are read at other places than they are written at.
+    #[test]
+    fn an_element_says_which_split_of_how_many_and_how_far() {
+        let source = Source::new(vec![split(2, 7)], 3, SourceFeed::Sequence, None);
+        let element = &source.list_state().elements[0];
+        assert_eq!(Source::read_element(element), Some((2, 7)));
+        assert_eq!(Source::read_count(element), Some(3));
+        assert_eq!(Source::read_element(&element[..15]), None);
+        assert_eq!(Source::read_count(&element[..7]), None);
     }
 
     #[test]

@@ -15,16 +15,18 @@
 use crate::engine::storage::bytes::Malformed;
 use crate::model::{Decimal, Key, TimeWindow};
 
-pub(super) const VALUE_BYTES: usize = 16;
+const VALUE_BYTES: usize = 16;
 const WINDOW_BYTES: usize = 16;
 const TEXT: u8 = 0;
 const INT: u8 = 1;
 const SIGN: u32 = 1 << 31;
 const LONG_SIGN: u64 = 1 << 63;
 
-/// The ids of the states, and what a person would call them.
-pub(super) const SUMS: u8 = 0;
+const SUMS: u8 = 0;
 pub(super) const WINDOWS: u8 = 1;
+
+/// The ids of all states, and their names.
+pub(super) const STATES: [(u8, &str); 2] = [(SUMS, "sums"), (WINDOWS, "windows")];
 
 /// Under what an entry is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +48,13 @@ impl Slot {
             Self::Sum(key) => sum_bytes(key),
             Self::Window(_, key) => window_bytes(key),
         }
+    }
+}
+
+pub(super) fn put_slot(out: &mut Vec<u8>, slot: &Slot) {
+    match slot {
+        Slot::Sum(key) => put_sum_slot(out, key),
+        Slot::Window(window, key) => put_window_slot(out, *window, key),
     }
 }
 
@@ -147,10 +156,7 @@ mod tests {
 
     fn encoded(slot: &Slot) -> Vec<u8> {
         let mut out = Vec::new();
-        match slot {
-            Slot::Sum(key) => put_sum_slot(&mut out, key),
-            Slot::Window(window, key) => put_window_slot(&mut out, *window, key),
-        }
+        put_slot(&mut out, slot);
         out
     }
 

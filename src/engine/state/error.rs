@@ -40,9 +40,11 @@ pub enum StateError {
     )]
     GroupNotOwned { group: u32 },
 
+    /// Flink: `StateUtil.unexpectedStateHandleException`.
     #[error(
-        "the checkpoint was taken on the {found} backend, and the {wanted} backend cannot read its native format; \
-         only a canonical savepoint could change backends. Restore it on {found}, or start from the beginning"
+        "the checkpoint was taken on the {found} backend, and the {wanted} backend cannot read its native format: \
+         \"Unexpected state handle type\", as Flink says; only a canonical savepoint could change backends. \
+         Restore it on {found}, or start from the beginning"
     )]
     WrongBackend {
         wanted: &'static str,

@@ -7,15 +7,14 @@
 use std::mem;
 use std::sync::Arc;
 
-use super::codec::{
-    Slot, put_sum_slot, put_window_slot, read_slot, read_value, sum_bytes, window_bytes,
-};
+use super::codec::{Slot, sum_bytes, window_bytes};
+use super::group_stream::{GroupWriter, read_groups};
 use super::sum_table::SumTable;
 use super::window_table::WindowTable;
 use super::{OwnedGroups, StateError, Window, add_exactly};
-use crate::engine::storage::bytes::{Malformed, Reader, put_count};
+use crate::engine::storage::bytes::Malformed;
 use crate::engine::storage::{CheckpointStorage, KeyedStateHandle, StorageError};
-use crate::model::{CheckpointId, Decimal, EventTime, Key, TimeWindow};
+use crate::model::{CheckpointId, Decimal, EventTime, Key, SavepointFormat, TimeWindow};
 
 /// Keyed state on the heap.
 #[derive(Debug)]
@@ -89,21 +88,29 @@ impl HeapBackend {
         }
     }
 
-    /// Read the groups that `offsets` finds in `stream`. A group that is not in there is empty.
+    /// Read those groups of `handles` that are owned. A group that is in none of them is empty.
+    ///
+    /// # Errors
+    /// As for [`super::KeyedBackend::restore`]. The handles must be ones that the heap can read.
     pub(super) fn restore(
         owned: OwnedGroups,
-        stream: &[u8],
-        offsets: &[(u32, u64)],
+        handles: &[&KeyedStateHandle],
+        storage: &dyn CheckpointStorage,
     ) -> Result<Self, StateError> {
         let mut backend = Self::new(owned);
-        for (group, offset) in offsets {
-            let bytes = usize::try_from(*offset)
-                .ok()
-                .and_then(|offset| stream.get(offset..))
-                .ok_or(Malformed("a key group lies beyond its end"))?;
-            for (slot, value) in read_group(bytes)? {
-                backend.put_restored(*group, slot, value)?;
-            }
+        for handle in handles {
+            let is_canonical = matches!(handle, KeyedStateHandle::Savepoint { .. });
+            let (KeyedStateHandle::KeyGroups { stream, offsets }
+            | KeyedStateHandle::Savepoint { stream, offsets }) = handle
+            else {
+                continue;
+            };
+            let stream = storage.read_stream(stream)?;
+            read_groups(
+                owned,
+                (&stream, offsets, is_canonical),
+                |group, slot, value| backend.put_restored(group, slot, value),
+            )?;
         }
         Ok(backend)
     }
@@ -250,54 +257,25 @@ impl HeapSnapshot {
 
     pub(super) fn write(
         self,
-        checkpoint: CheckpointId,
+        (checkpoint, format): (CheckpointId, Option<SavepointFormat>),
         owner: &str,
         storage: &dyn CheckpointStorage,
     ) -> Result<KeyedStateHandle, StorageError> {
-        let mut stream = Vec::new();
-        let mut offsets = Vec::with_capacity(self.groups.len());
+        let mut writer = match format {
+            None | Some(SavepointFormat::Native) => GroupWriter::native(),
+            Some(SavepointFormat::Canonical) => GroupWriter::canonical(),
+        };
         for (number, group) in (self.first_group..).zip(&self.groups) {
-            offsets.push((number, stream.len() as u64));
-            put_group(&mut stream, group);
+            writer.begin(number);
+            for (key, sum) in sorted(group.sums.iter()) {
+                writer.put(&Slot::Sum(key.clone()), *sum);
+            }
+            for (window, key, value) in group.windows.iter() {
+                writer.put(&Slot::Window(window, key.clone()), value);
+            }
         }
-        let stream = storage.write_stream(checkpoint, owner, &stream)?;
-        Ok(KeyedStateHandle::KeyGroups { stream, offsets })
+        writer.write(checkpoint, owner, storage)
     }
-}
-
-/// A count (u32), then per entry, sorted by slot: the slot and the value, each after its length (u32).
-fn put_group(out: &mut Vec<u8>, tables: &Tables) {
-    let Tables { sums, windows } = tables;
-    put_count(out, sums.len() + windows.len());
-    let mut slot = Vec::new();
-    for (key, sum) in sorted(sums.iter()) {
-        slot.clear();
-        put_sum_slot(&mut slot, key);
-        put_entry(out, &slot, *sum);
-    }
-    for (window, key, value) in windows.iter() {
-        slot.clear();
-        put_window_slot(&mut slot, window, key);
-        put_entry(out, &slot, value);
-    }
-}
-
-fn put_entry(out: &mut Vec<u8>, slot: &[u8], value: Decimal) {
-    let value = value.serialize();
-    put_count(out, slot.len());
-    out.extend_from_slice(slot);
-    put_count(out, value.len());
-    out.extend_from_slice(&value);
-}
-
-/// The group at the start of `bytes`; what follows it is the next one's.
-fn read_group(bytes: &[u8]) -> Result<Vec<(Slot, Decimal)>, Malformed> {
-    Reader::new(bytes).list(|reader| {
-        let slot_bytes = reader.u32()? as usize;
-        let slot = read_slot(reader.take(slot_bytes)?)?;
-        let value_bytes = reader.u32()? as usize;
-        Ok((slot, read_value(reader.take(value_bytes)?)?))
-    })
 }
 
 /// The one way out of a table: in key order, so that nothing outside depends on how keys are hashed.

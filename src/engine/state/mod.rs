@@ -6,7 +6,9 @@
 //! its files. The **asynchronous part**, [`KeyedSnapshot::write`], may run later, on another thread, while the
 //! backend goes on: **what a snapshot holds is fixed when `snapshot` returns.**
 //!
-//! The handle that comes of it can be read by a backend of the same kind only, as with Flink's native snapshots.
+//! The handle that comes of it is the backend's own and only read by a backend of the same kind; or, of a savepoint in
+//! canonical format, the same for every backend. Either way it can be restored by other subtasks than those that wrote it:
+//! each takes the key groups that it owns.
 //!
 //! May know: the model, checkpoint storage, RocksDB, files. Must not know: operators, the coordinator, clocks, threads.
 
@@ -14,17 +16,23 @@ mod codec;
 mod error;
 mod exact;
 mod folder;
+mod group_stream;
 mod heap;
 mod owned_groups;
+pub mod redistribute;
 mod rocks;
 mod sum_table;
 mod window_table;
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
+use super::storage::bytes::Malformed;
 use super::storage::{CheckpointStorage, KeyedStateHandle, StorageError};
-use crate::model::{BackendKind, CheckpointId, Decimal, EventTime, Key, TimeWindow};
+use crate::model::{
+    BackendKind, CheckpointId, Decimal, EventTime, Key, SavepointFormat, TimeWindow,
+};
 
 pub use error::StateError;
 pub use exact::add_exactly;
@@ -65,34 +73,45 @@ impl KeyedBackend {
         })
     }
 
-    /// A backend as it was when the snapshot behind `handle` was taken. Parameters as for [`open`](Self::open).
+    /// A backend with what `handles` hold of its key groups: those of all subtasks that the operator had, when the
+    /// snapshot was taken. Groups that are in none of them are empty. Parameters as for [`open`](Self::open).
     ///
     /// # Errors
-    /// As for [`open`](Self::open); the handle is of another kind of backend, or has key groups that are not within
-    /// `key_groups`; its streams are damaged.
+    /// As for [`open`](Self::open); a handle is another backend's own, or has a key that is not in its group, as when the
+    /// max parallelism was another one; two handles have the same group; a stream that is needed is damaged.
     pub fn restore(
         kind: BackendKind,
         dir: &Path,
         max_parallelism: u32,
         key_groups: RangeInclusive<u32>,
-        handle: &KeyedStateHandle,
+        handles: &[&KeyedStateHandle],
         storage: &dyn CheckpointStorage,
     ) -> Result<Self, StateError> {
         let owned = OwnedGroups::new(max_parallelism, &key_groups)?;
-        Ok(match (kind, handle) {
-            (BackendKind::Heap, KeyedStateHandle::KeyGroups { stream, offsets }) => {
-                let stream = storage.read_stream(stream)?;
-                Self::Heap(HeapBackend::restore(owned, &stream, offsets)?)
-            }
-            (BackendKind::RocksDb, KeyedStateHandle::RocksDb { files }) => Self::RocksDb(Box::new(
-                RocksDbBackend::restore(dir, owned, files, storage)?,
-            )),
-            (wanted, handle) => {
+        let mut needed = Vec::new();
+        let mut seen = BTreeSet::new();
+        for handle in handles {
+            if let Some(found) = handle.backend()
+                && found != kind
+            {
                 return Err(StateError::WrongBackend {
-                    wanted: wanted.name(),
-                    found: handle.backend().name(),
+                    wanted: kind.name(),
+                    found: found.name(),
                 });
             }
+            let groups = handle.groups();
+            if !groups.iter().all(|group| seen.insert(*group)) {
+                return Err(Malformed("a key group is there twice").into());
+            }
+            if groups.iter().any(|group| owned.index_of(*group).is_some()) {
+                needed.push(*handle);
+            }
+        }
+        Ok(match kind {
+            BackendKind::Heap => Self::Heap(HeapBackend::restore(owned, &needed, storage)?),
+            BackendKind::RocksDb => Self::RocksDb(Box::new(RocksDbBackend::restore(
+                dir, owned, &needed, storage,
+            )?)),
         })
     }
 
@@ -228,19 +247,20 @@ impl KeyedSnapshot {
     }
 
     /// The asynchronous part. `owner` is unique in the checkpoint ("sum-0": uid and subtask) and names the streams.
+    /// `format` is none for a checkpoint, which is always in the backend's own form.
     ///
     /// # Errors
     /// The storage's. Streams already written then lie in the checkpoint's place until the coordinator discards it, as
     /// it does with every aborted checkpoint; a checkpoint that was discarded already takes nothing and keeps nothing.
     pub fn write(
         self,
-        checkpoint: CheckpointId,
+        (checkpoint, format): (CheckpointId, Option<SavepointFormat>),
         owner: &str,
         storage: &dyn CheckpointStorage,
     ) -> Result<KeyedStateHandle, StorageError> {
         match self {
-            Self::Heap(heap) => heap.write(checkpoint, owner, storage),
-            Self::RocksDb(rocks) => rocks.write(checkpoint, owner, storage),
+            Self::Heap(heap) => heap.write((checkpoint, format), owner, storage),
+            Self::RocksDb(rocks) => rocks.write((checkpoint, format), owner, storage),
         }
     }
 }

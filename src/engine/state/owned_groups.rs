@@ -60,6 +60,11 @@ impl OwnedGroups {
         self.count as usize
     }
 
+    /// How many groups these are.
+    pub(super) fn len(self) -> u32 {
+        self.count
+    }
+
     pub(super) fn first(self) -> u32 {
         self.first
     }

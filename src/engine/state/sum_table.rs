@@ -28,10 +28,6 @@ impl SumTable {
             .insert_unique(spread(hash), (key, sum), |(key, _)| spread(group_hash(key)));
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.entries.len()
-    }
-
     pub(super) fn iter(&self) -> impl Iterator<Item = &(Key, Decimal)> {
         self.entries.iter()
     }

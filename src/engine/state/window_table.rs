@@ -30,10 +30,6 @@ impl WindowTable {
         self.cells.remove(&place(window, key)).is_some()
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.cells.len()
-    }
-
     /// By end, start and key.
     pub(super) fn iter(&self) -> impl Iterator<Item = (TimeWindow, &Key, Decimal)> {
         self.cells.iter().map(|((end_ms, start_ms, key), value)| {

@@ -237,7 +237,7 @@ impl CheckpointStorage for FileSystemStorage {
 
     fn read_metadata(&self, checkpoint: CheckpointId) -> Result<CheckpointMetadata, StorageError> {
         let file = self.folder(checkpoint).join(METADATA);
-        CheckpointMetadata::decode(&file, &read_file(&file)?, checkpoint)
+        CheckpointMetadata::decode(&file, &read_file(&file)?, Some(checkpoint))
     }
 
     fn discard(&self, checkpoint: CheckpointId) -> Result<(), StorageError> {

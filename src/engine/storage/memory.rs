@@ -128,7 +128,7 @@ impl CheckpointStorage for MemoryStorage {
             .get(&checkpoint)
             .and_then(|slot| slot.metadata.as_deref())
             .ok_or_else(|| missing(checkpoint))?;
-        CheckpointMetadata::decode(&place(checkpoint), bytes, checkpoint)
+        CheckpointMetadata::decode(&place(checkpoint), bytes, Some(checkpoint))
     }
 
     fn discard(&self, checkpoint: CheckpointId) -> Result<(), StorageError> {

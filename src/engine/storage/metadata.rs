@@ -2,31 +2,52 @@
 //!
 //! ```text
 //! header   magic "LgCp" · version u32 · length of the payload u64 · CRC-32 of the payload u32     (20 bytes)
-//! payload  checkpoint u64 · backend u8 · operators
-//! operator uid · parallelism u32 · max parallelism u32 · subtasks
+//! payload  checkpoint u64 · kind u8 · backend u8 · operators · edges
+//! operator id (16 bytes) · uid · explicit u8 · name · parallelism u32 · max parallelism u32 · subtasks
+//! edge     from (16 bytes) · to (16 bytes) · partitioning u8
 //! subtask  flags u8 (1 finished, 4 has keyed state) · lists · [keyed] · channels
 //! list     name · distribution u8 · elements (bytes each)
 //! channel  side u8 (0 output, 1 input) · place u32 · stream
-//! keyed    0 · stream · [key group u32, offset u64]          one stream of key groups
-//!          1 · [file name, stream]                           the files of a RocksDB checkpoint
+//! keyed    0 · stream · [key group u32, offset u64]          one stream of key groups, the heap's
+//!          1 · first key group u32 · how many u32 · [file name, stream]     the files of a RocksDB checkpoint
+//!          2 · as 0                                          one stream of key groups, canonical
 //! stream   0 · bytes                                         in here
 //!          1 · checkpoint u64 · name · size u64 · CRC-32 u32 in a file
 //! ```
 //!
 //! Numbers are big-endian. A list comes after its count (u32), a text or bytes after its length (u64). Any change
-//! of this layout needs a new version and a reader for the old one: [`tests`] hold a version 2 file, byte by byte.
+//! of this layout needs a new version and a reader for the old one: the tests hold a version 2 file, byte by byte.
 
-use std::path::Path;
+mod put;
+mod read;
+
 use std::sync::Arc;
 
-use super::bytes::{Malformed, Reader, put_bytes, put_count, put_u32, put_u64};
-use super::{KeyedStateHandle, StorageError, StreamHandle};
+use super::{KeyedStateHandle, StreamHandle};
 use crate::engine::event::ChannelSide;
-use crate::model::{BackendKind, CheckpointId, Uid};
+use crate::engine::plan::EdgePlan;
+use crate::model::{BackendKind, CheckpointId, OperatorId, SavepointFormat, SnapshotKind, Uid};
 
 const MAGIC: [u8; 4] = *b"LgCp";
 const VERSION: u32 = 2;
 const HEADER_BYTES: usize = 20;
+
+/// The kinds of snapshots, by their numbers.
+const KINDS: [SnapshotKind; 7] = {
+    use SavepointFormat::{Canonical, Native};
+    const fn stop(format: SavepointFormat, drain: bool) -> SnapshotKind {
+        SnapshotKind::StopWithSavepoint { format, drain }
+    }
+    [
+        SnapshotKind::Checkpoint,
+        SnapshotKind::Savepoint(Canonical),
+        SnapshotKind::Savepoint(Native),
+        stop(Canonical, false),
+        stop(Canonical, true),
+        stop(Native, false),
+        stop(Native, true),
+    ]
+};
 
 const FINISHED: u8 = 1;
 const HAS_KEYED: u8 = 4;
@@ -35,18 +56,52 @@ const HAS_KEYED: u8 = 4;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointMetadata {
     pub checkpoint: CheckpointId,
+    /// A checkpoint, or a savepoint and in which format.
+    pub kind: SnapshotKind,
+    /// Where the working state was when it was taken.
     pub backend: BackendKind,
     pub operators: Vec<OperatorState>,
+    /// How the operators were connected, in the order of their channels.
+    pub edges: Vec<EdgePlan>,
 }
 
-/// One operator's part, found again by its uid.
+/// One operator's part, found again by its id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorState {
+    pub id: OperatorId,
     pub uid: Uid,
+    /// Whether the id follows from the uid, or from where the operator stood in the graph.
+    pub has_explicit_uid: bool,
+    pub name: String,
     pub parallelism: u32,
     pub max_parallelism: u32,
     /// By index within the operator.
     pub subtasks: Vec<SubtaskState>,
+}
+
+impl OperatorState {
+    /// Whether it would be missed (Flink: `OperatorSubtaskState.hasState`).
+    #[must_use]
+    pub fn has_state(&self) -> bool {
+        self.subtasks.iter().any(|subtask| {
+            let has_elements = |list: &ListState| !list.elements.is_empty();
+            subtask.keyed.is_some()
+                || !subtask.channels.is_empty()
+                || subtask.lists.iter().any(has_elements)
+        })
+    }
+
+    /// All subtasks had finished before (Flink: `FullyFinishedOperatorState`).
+    #[must_use]
+    pub fn is_fully_finished(&self) -> bool {
+        self.subtasks.iter().all(|subtask| subtask.finished)
+    }
+
+    /// What its streams and lists take, in bytes.
+    #[must_use]
+    pub fn stored_bytes(&self) -> u64 {
+        self.subtasks.iter().map(SubtaskState::stored_bytes).sum()
+    }
 }
 
 /// One subtask's part (Flink: `OperatorSubtaskState`).
@@ -59,6 +114,19 @@ pub struct SubtaskState {
     pub keyed: Option<KeyedStateHandle>,
     /// Records in flight, of an unaligned checkpoint.
     pub channels: Vec<ChannelState>,
+}
+
+impl SubtaskState {
+    /// What its streams and lists take, in bytes.
+    #[must_use]
+    pub fn stored_bytes(&self) -> u64 {
+        let elements = self.lists.iter().flat_map(|list| &list.elements);
+        let lists: u64 = elements.map(|element| element.len() as u64).sum();
+        let channels = self.channels.iter().map(|channel| &channel.stream);
+        let channels: u64 = channels.map(StreamHandle::size_bytes).sum();
+        let keyed = self.keyed.as_ref().map(KeyedStateHandle::stored_bytes);
+        lists + channels + keyed.unwrap_or(0)
+    }
 }
 
 /// One list of operator state: what a subtask holds beside keyed state (Flink: `OperatorStateHandle`).
@@ -102,281 +170,19 @@ impl CheckpointMetadata {
         })
     }
 
-    /// The whole file, header and all.
-    pub(super) fn encode(&self) -> Vec<u8> {
-        let mut payload = Vec::new();
-        put_u64(&mut payload, self.checkpoint.0);
-        payload.push(match self.backend {
-            BackendKind::Heap => 0,
-            BackendKind::RocksDb => 1,
-        });
-        put_count(&mut payload, self.operators.len());
-        for operator in &self.operators {
-            put_operator(&mut payload, operator);
-        }
-
-        let mut file = Vec::with_capacity(HEADER_BYTES + payload.len());
-        file.extend_from_slice(&MAGIC);
-        put_u32(&mut file, VERSION);
-        put_u64(&mut file, payload.len() as u64);
-        put_u32(&mut file, crc32fast::hash(&payload));
-        file.extend_from_slice(&payload);
-        file
+    /// Records in flight are part of it: it was unaligned, and its barriers have overtaken some.
+    #[must_use]
+    pub fn has_in_flight(&self) -> bool {
+        let mut subtasks = self
+            .operators
+            .iter()
+            .flat_map(|operator| &operator.subtasks);
+        subtasks.any(|subtask| !subtask.channels.is_empty())
     }
 
-    /// Read `bytes`, which are the whole of `file` and should be the metadata of `checkpoint`.
-    pub(super) fn decode(
-        file: &Path,
-        bytes: &[u8],
-        checkpoint: CheckpointId,
-    ) -> Result<Self, StorageError> {
-        let payload = checked_payload(file, bytes)?;
-        let foreign = |reason: String| StorageError::Foreign {
-            file: file.to_owned(),
-            reason,
-        };
-        let metadata = read_payload(payload).map_err(|Malformed(what)| foreign(what.to_owned()))?;
-        if metadata.checkpoint != checkpoint {
-            return Err(foreign(format!(
-                "it describes checkpoint {}, not {checkpoint}",
-                metadata.checkpoint
-            )));
-        }
-        Ok(metadata)
-    }
-}
-
-/// What follows the header, if the header holds true.
-fn checked_payload<'a>(file: &Path, bytes: &'a [u8]) -> Result<&'a [u8], StorageError> {
-    let torn = |expected_bytes: u64| StorageError::Torn {
-        file: file.to_owned(),
-        expected_bytes,
-        found_bytes: bytes.len() as u64,
-    };
-    let Some((header, payload)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
-        return Err(torn(HEADER_BYTES as u64));
-    };
-    let mut header = Reader::new(header);
-    let mut fields = || {
-        Ok::<_, Malformed>((
-            header.take(MAGIC.len())?,
-            header.u32()?,
-            header.u64()?,
-            header.u32()?,
-        ))
-    };
-    let (magic, version, length, expected_crc32) =
-        fields().map_err(|_| torn(HEADER_BYTES as u64))?;
-
-    if magic != MAGIC || version == 0 {
-        return Err(StorageError::Foreign {
-            file: file.to_owned(),
-            reason: "it does not begin as the metadata of a checkpoint does".to_owned(),
-        });
-    }
-    if version > VERSION {
-        return Err(StorageError::NewerVersion {
-            file: file.to_owned(),
-            version,
-            known: VERSION,
-        });
-    }
-    if payload.len() as u64 != length {
-        return Err(torn(length.saturating_add(HEADER_BYTES as u64)));
-    }
-    let found_crc32 = crc32fast::hash(payload);
-    if found_crc32 != expected_crc32 {
-        return Err(StorageError::Altered {
-            file: file.to_owned(),
-            expected_crc32,
-            found_crc32,
-        });
-    }
-    Ok(payload)
-}
-
-fn put_operator(out: &mut Vec<u8>, operator: &OperatorState) {
-    let OperatorState {
-        uid,
-        parallelism,
-        max_parallelism,
-        subtasks,
-    } = operator;
-    put_bytes(out, uid.as_str().as_bytes());
-    put_u32(out, *parallelism);
-    put_u32(out, *max_parallelism);
-    put_count(out, subtasks.len());
-    for subtask in subtasks {
-        put_subtask(out, subtask);
-    }
-}
-
-fn put_subtask(out: &mut Vec<u8>, subtask: &SubtaskState) {
-    let SubtaskState {
-        finished,
-        lists,
-        keyed,
-        channels,
-    } = subtask;
-    let flag = |set: bool, bit: u8| if set { bit } else { 0 };
-    out.push(flag(*finished, FINISHED) | flag(keyed.is_some(), HAS_KEYED));
-    put_count(out, lists.len());
-    for list in lists {
-        put_list(out, list);
-    }
-    match keyed {
-        None => {}
-        Some(KeyedStateHandle::KeyGroups { stream, offsets }) => {
-            out.push(0);
-            put_stream(out, stream);
-            put_count(out, offsets.len());
-            for (group, offset) in offsets {
-                put_u32(out, *group);
-                put_u64(out, *offset);
-            }
-        }
-        Some(KeyedStateHandle::RocksDb { files }) => {
-            out.push(1);
-            put_count(out, files.len());
-            for (name, stream) in files {
-                put_bytes(out, name.as_bytes());
-                put_stream(out, stream);
-            }
-        }
-    }
-    put_count(out, channels.len());
-    for channel in channels {
-        out.push(match channel.side {
-            ChannelSide::Output => 0,
-            ChannelSide::Input => 1,
-        });
-        put_u32(out, channel.place);
-        put_stream(out, &channel.stream);
-    }
-}
-
-fn put_list(out: &mut Vec<u8>, list: &ListState) {
-    put_bytes(out, list.name.as_bytes());
-    out.push(match list.distribution {
-        Distribution::Split => 0,
-        Distribution::Union => 1,
-        Distribution::Broadcast => 2,
-    });
-    put_count(out, list.elements.len());
-    for element in &list.elements {
-        put_bytes(out, element);
-    }
-}
-
-fn put_stream(out: &mut Vec<u8>, stream: &StreamHandle) {
-    match stream {
-        StreamHandle::Inline(bytes) => {
-            out.push(0);
-            put_bytes(out, bytes);
-        }
-        StreamHandle::File {
-            checkpoint,
-            name,
-            size_bytes,
-            crc32,
-        } => {
-            out.push(1);
-            put_u64(out, checkpoint.0);
-            put_bytes(out, name.as_bytes());
-            put_u64(out, *size_bytes);
-            put_u32(out, *crc32);
-        }
-    }
-}
-
-fn read_payload(payload: &[u8]) -> Result<CheckpointMetadata, Malformed> {
-    let mut reader = Reader::new(payload);
-    let checkpoint = CheckpointId(reader.u64()?);
-    let backend = match reader.u8()? {
-        0 => BackendKind::Heap,
-        1 => BackendKind::RocksDb,
-        _ => return Err(Malformed("its backend is unknown")),
-    };
-    let operators = reader.list(read_operator)?;
-    reader.end()?;
-    Ok(CheckpointMetadata {
-        checkpoint,
-        backend,
-        operators,
-    })
-}
-
-fn read_operator(reader: &mut Reader<'_>) -> Result<OperatorState, Malformed> {
-    Ok(OperatorState {
-        uid: Uid::new(reader.text()?),
-        parallelism: reader.u32()?,
-        max_parallelism: reader.u32()?,
-        subtasks: reader.list(read_subtask)?,
-    })
-}
-
-fn read_subtask(reader: &mut Reader<'_>) -> Result<SubtaskState, Malformed> {
-    let flags = reader.u8()?;
-    if flags & !(FINISHED | HAS_KEYED) != 0 {
-        return Err(Malformed("a subtask's flags are unknown"));
-    }
-    let has = |flag: u8| flags & flag != 0;
-    Ok(SubtaskState {
-        finished: has(FINISHED),
-        lists: reader.list(read_list)?,
-        keyed: has(HAS_KEYED).then(|| read_keyed(reader)).transpose()?,
-        channels: reader.list(read_channel)?,
-    })
-}
-
-fn read_list(reader: &mut Reader<'_>) -> Result<ListState, Malformed> {
-    Ok(ListState {
-        name: reader.text()?.to_owned(),
-        distribution: match reader.u8()? {
-            0 => Distribution::Split,
-            1 => Distribution::Union,
-            2 => Distribution::Broadcast,
-            _ => return Err(Malformed("a list's distribution is unknown")),
-        },
-        elements: reader.list(|reader| Ok(reader.bytes()?.into()))?,
-    })
-}
-
-fn read_channel(reader: &mut Reader<'_>) -> Result<ChannelState, Malformed> {
-    Ok(ChannelState {
-        side: match reader.u8()? {
-            0 => ChannelSide::Output,
-            1 => ChannelSide::Input,
-            _ => return Err(Malformed("a channel's side is unknown")),
-        },
-        place: reader.u32()?,
-        stream: read_stream(reader)?,
-    })
-}
-
-fn read_keyed(reader: &mut Reader<'_>) -> Result<KeyedStateHandle, Malformed> {
-    match reader.u8()? {
-        0 => Ok(KeyedStateHandle::KeyGroups {
-            stream: read_stream(reader)?,
-            offsets: reader.list(|reader| Ok((reader.u32()?, reader.u64()?)))?,
-        }),
-        1 => Ok(KeyedStateHandle::RocksDb {
-            files: reader.list(|reader| Ok((reader.text()?.to_owned(), read_stream(reader)?)))?,
-        }),
-        _ => Err(Malformed("a kind of keyed state is unknown")),
-    }
-}
-
-fn read_stream(reader: &mut Reader<'_>) -> Result<StreamHandle, Malformed> {
-    match reader.u8()? {
-        0 => Ok(StreamHandle::Inline(reader.bytes()?.into())),
-        1 => Ok(StreamHandle::File {
-            checkpoint: CheckpointId(reader.u64()?),
-            name: reader.text()?.to_owned(),
-            size_bytes: reader.u64()?,
-            crc32: reader.u32()?,
-        }),
-        _ => Err(Malformed("a kind of stream is unknown")),
+    #[must_use]
+    pub fn operator(&self, id: OperatorId) -> Option<&OperatorState> {
+        self.operators.iter().find(|operator| operator.id == id)
     }
 }
 

@@ -59,7 +59,7 @@ impl Subtask {
         }
         let task = SnapshotTask {
             is_copy: true,
-            ..self.capture(barrier.id)?
+            ..self.capture(barrier)?
         };
         self.start(task, barrier.kind, out);
         Ok(())
@@ -235,7 +235,7 @@ impl Subtask {
         let task = SnapshotTask {
             in_flight,
             is_recording: self.recording.is_some(),
-            ..self.capture(checkpoint)?
+            ..self.capture(barrier)?
         };
         self.start(task, barrier.kind, out);
         Ok(())
@@ -255,10 +255,12 @@ impl Subtask {
     }
 
     /// The synchronous part of a snapshot.
-    fn capture(&mut self, checkpoint: CheckpointId) -> Result<SnapshotTask, StateError> {
+    fn capture(&mut self, barrier: CheckpointBarrier) -> Result<SnapshotTask, StateError> {
+        let checkpoint = barrier.id;
         let keyed = self.operator.keyed_mut();
         Ok(SnapshotTask {
             checkpoint,
+            format: barrier.kind.format(),
             keyed: keyed.map(|state| state.snapshot(checkpoint)).transpose()?,
             lists: self.operator.list_states(),
             in_flight: Vec::new(),

@@ -9,7 +9,7 @@ use crate::engine::storage::{
 };
 use crate::model::{
     ChannelId, CheckpointBarrier, CheckpointId, Decimal, EventTime, Key, Origin, Record,
-    StreamEvent, TimeWindow,
+    SavepointFormat, StreamEvent, TimeWindow,
 };
 
 /// What a subtask does to the world around it; interpreted by the driver.
@@ -86,6 +86,8 @@ pub enum TaskMessage {
 /// The asynchronous part of a snapshot: what was captured, still to be written.
 pub struct SnapshotTask {
     pub checkpoint: CheckpointId,
+    /// Of a savepoint.
+    pub format: Option<SavepointFormat>,
     pub lists: Vec<ListState>,
     pub keyed: Option<KeyedSnapshot>,
     /// Records in flight that are part of it.
@@ -107,7 +109,7 @@ impl SnapshotTask {
         storage: &dyn CheckpointStorage,
     ) -> Result<SubtaskState, StorageError> {
         let checkpoint = self.checkpoint;
-        let write = |keyed: KeyedSnapshot| keyed.write(checkpoint, owner, storage);
+        let write = |keyed: KeyedSnapshot| keyed.write((checkpoint, self.format), owner, storage);
         let write_channel = |in_flight: &InFlight| {
             let side = match in_flight.side {
                 ChannelSide::Input => "in",

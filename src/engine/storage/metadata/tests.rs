@@ -1,14 +1,29 @@
 //! Version 2, frozen; and every way in which a header can lie.
 
+use std::path::Path;
+
+use super::put::kind_number;
+use super::read::read_payload;
 use super::*;
+use crate::engine::storage::StorageError;
+use crate::model::Partitioning;
 
 fn sample() -> CheckpointMetadata {
     CheckpointMetadata {
         checkpoint: CheckpointId(3),
+        kind: SnapshotKind::Savepoint(SavepointFormat::Native),
         backend: BackendKind::Heap,
+        edges: vec![EdgePlan {
+            from: OperatorId([1; 16]),
+            to: OperatorId([2; 16]),
+            partitioning: Partitioning::Rebalance,
+        }],
         operators: vec![
             OperatorState {
+                id: OperatorId([1; 16]),
                 uid: Uid::new("src"),
+                has_explicit_uid: true,
+                name: "Source".to_owned(),
                 parallelism: 1,
                 max_parallelism: 128,
                 subtasks: vec![SubtaskState {
@@ -27,8 +42,11 @@ fn sample() -> CheckpointMetadata {
                 }],
             },
             OperatorState {
+                id: OperatorId([2; 16]),
                 uid: Uid::new("Σ"),
-                parallelism: 2,
+                has_explicit_uid: false,
+                name: "sum".to_owned(),
+                parallelism: 3,
                 max_parallelism: 6,
                 subtasks: vec![
                     SubtaskState {
@@ -39,7 +57,16 @@ fn sample() -> CheckpointMetadata {
                         ..SubtaskState::default()
                     },
                     SubtaskState {
+                        keyed: Some(KeyedStateHandle::Savepoint {
+                            stream: StreamHandle::Inline([9].into()),
+                            offsets: vec![(3, 1)],
+                        }),
+                        ..SubtaskState::default()
+                    },
+                    SubtaskState {
                         keyed: Some(KeyedStateHandle::RocksDb {
+                            first_group: 4,
+                            group_count: 2,
                             files: vec![(
                                 "CURRENT".to_owned(),
                                 StreamHandle::File {
@@ -59,7 +86,7 @@ fn sample() -> CheckpointMetadata {
 }
 
 fn decode(bytes: &[u8]) -> Result<CheckpointMetadata, StorageError> {
-    CheckpointMetadata::decode(Path::new("chk-3/_metadata"), bytes, CheckpointId(3))
+    CheckpointMetadata::decode(Path::new("chk-3/_metadata"), bytes, Some(CheckpointId(3)))
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -70,12 +97,16 @@ fn hex(bytes: &[u8]) -> String {
 #[test]
 fn version_2_is_frozen() {
     let payload = [
-        // checkpoint, backend, two operators
+        // checkpoint, native savepoint, backend, two operators
         "0000000000000003",
+        "02",
         "00",
         "00000002",
-        // "src", p = 1, max = 128, one subtask: finished, a list, a channel
+        // its id, "src", explicit, "Source", p = 1, max = 128, one subtask: finished, a list, a channel
+        "01010101010101010101010101010101",
         "0000000000000003737263",
+        "01",
+        "0000000000000006536f75726365",
         "00000001",
         "00000080",
         "00000001",
@@ -90,11 +121,14 @@ fn version_2_is_frozen() {
         "00000004",
         "00",
         "000000000000000106",
-        // "Σ", p = 2, max = 6, two subtasks
+        // its id, "Σ", generated, "sum", p = 3, max = 6, three subtasks
+        "02020202020202020202020202020202",
         "0000000000000002cea3",
-        "00000002",
+        "00",
+        "000000000000000373756d",
+        "00000003",
         "00000006",
-        "00000002",
+        "00000003",
         // key groups, inline
         "04",
         "00000000",
@@ -105,10 +139,22 @@ fn version_2_is_frozen() {
         "00000002",
         "0000000000000009",
         "00000000",
-        // RocksDB, a file
+        // canonical key groups, inline
+        "04",
+        "00000000",
+        "02",
+        "00",
+        "000000000000000109",
+        "00000001",
+        "00000003",
+        "0000000000000001",
+        "00000000",
+        // RocksDB, two key groups from 4, a file
         "04",
         "00000000",
         "01",
+        "00000004",
+        "00000002",
         "00000001",
         "000000000000000743555252454e54",
         "01",
@@ -117,6 +163,11 @@ fn version_2_is_frozen() {
         "0000000000000010",
         "deadbeef",
         "00000000",
+        // an edge, rebalance
+        "00000001",
+        "01010101010101010101010101010101",
+        "02020202020202020202020202020202",
+        "02",
     ]
     .concat();
     let file = sample().encode();
@@ -124,6 +175,22 @@ fn version_2_is_frozen() {
     assert_eq!(hex(&file[..8]), "4c67437000000002");
     assert_eq!(hex(&file[8..16]), format!("{:016x}", payload.len() / 2));
     assert_eq!(decode(&file).unwrap(), sample());
+}
+
+/// Catches a kind that is read as another one.
+#[test]
+fn every_kind_of_snapshot_is_kept() {
+    let mut numbers = std::collections::BTreeSet::new();
+    let kinds = SavepointFormat::ALL.into_iter().flat_map(|format| {
+        let stop = |drain| SnapshotKind::StopWithSavepoint { format, drain };
+        [SnapshotKind::Savepoint(format), stop(false), stop(true)]
+    });
+    for kind in kinds.chain([SnapshotKind::Checkpoint]) {
+        let metadata = CheckpointMetadata { kind, ..sample() };
+        assert_eq!(decode(&metadata.encode()).unwrap(), metadata);
+        assert!(numbers.insert(kind_number(kind)));
+    }
+    assert_eq!(numbers.len(), KINDS.len());
 }
 
 #[test]
@@ -152,7 +219,7 @@ fn another_file_is_foreign() {
 fn another_checkpoints_metadata_is_foreign() {
     let file = sample().encode();
     let path = Path::new("chk-4/_metadata");
-    let error = CheckpointMetadata::decode(path, &file, CheckpointId(4)).unwrap_err();
+    let error = CheckpointMetadata::decode(path, &file, Some(CheckpointId(4))).unwrap_err();
     assert!(
         error
             .to_string()

@@ -1,0 +1,176 @@
+//! Keyed state in RocksDB: one database per subtask, in a folder of its own.
+//!
+//! Flink's `EmbeddedRocksDBStateBackend`, as `RocksDBKeyedStateBackend` and `RocksNativeFullSnapshotStrategy`
+//! have it. The database is scratch space: no write-ahead log, since what counts after a crash is the last checkpoint.
+//! An entry's key is the key group (u16, big-endian) and then its slot, so that a group's entries lie together, and in it
+//! those of each state. (Flink has a column family for each state.)
+
+mod database;
+mod restore;
+mod snapshot;
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use super::codec::{Slot, put_sum_slot, put_window_slot, sum_bytes, window_bytes};
+use super::folder::OwnedFolder;
+use super::{OwnedGroups, StateError, Window, add_exactly};
+use crate::model::{CheckpointId, Decimal, EventTime, Key, TimeWindow};
+
+use database::{Database, prefix};
+
+pub use snapshot::RocksDbSnapshot;
+
+/// Keyed state in a database on disk.
+#[derive(Debug)]
+pub struct RocksDbBackend {
+    db: Database,
+    owned: OwnedGroups,
+    /// The encoded slot of the record at hand, kept for its memory.
+    encoded: Vec<u8>,
+    /// No timer is due before this: a watermark below it needs no look into the database (Flink:
+    /// `RocksDBCachingPriorityQueueSet`).
+    first_timer: EventTime,
+    size_bytes: u64,
+}
+
+impl RocksDbBackend {
+    pub(super) fn open(dir: &Path, owned: OwnedGroups) -> Result<Self, StateError> {
+        Ok(Self::start(Database::create(dir)?, owned))
+    }
+
+    fn start(db: Database, owned: OwnedGroups) -> Self {
+        Self {
+            db,
+            owned,
+            encoded: Vec::new(),
+            first_timer: EventTime::MAX,
+            size_bytes: 0,
+        }
+    }
+
+    /// See [`super::KeyedBackend::add`].
+    ///
+    /// # Errors
+    /// The sum would not be exact, the key is another subtask's, or RocksDB cannot read or write.
+    pub fn add(&mut self, key: &Key, value: Decimal) -> Result<Decimal, StateError> {
+        let at = self.owned.locate(key)?;
+        self.encoded.clear();
+        self.encoded.extend_from_slice(&prefix(at.group));
+        put_sum_slot(&mut self.encoded, key);
+        let (sum, is_new) = self.add_to_encoded(key, value)?;
+        if is_new {
+            self.size_bytes += sum_bytes(key);
+        }
+        Ok(sum)
+    }
+
+    /// See [`super::KeyedBackend::window_add`].
+    ///
+    /// # Errors
+    /// As for [`RocksDbBackend::add`].
+    pub fn window_add(
+        &mut self,
+        key: &Key,
+        window: TimeWindow,
+        value: Decimal,
+    ) -> Result<Decimal, StateError> {
+        self.encode_window(key, window)?;
+        let (new, is_new) = self.add_to_encoded(key, value)?;
+        if is_new {
+            self.size_bytes += window_bytes(key);
+            self.first_timer = self.first_timer.min(window.max_timestamp());
+        }
+        Ok(new)
+    }
+
+    pub(super) fn window_remove(
+        &mut self,
+        key: &Key,
+        window: TimeWindow,
+    ) -> Result<(), StateError> {
+        self.encode_window(key, window)?;
+        if self.db.get(&self.encoded)?.is_some() {
+            self.db.delete(&self.encoded)?;
+            self.size_bytes -= window_bytes(key);
+        }
+        Ok(())
+    }
+
+    /// In no order.
+    pub(super) fn due_windows(&mut self, watermark: EventTime) -> Result<Vec<Window>, StateError> {
+        if watermark < self.first_timer {
+            return Ok(Vec::new());
+        }
+        let mut due = Vec::new();
+        let mut first_timer = EventTime::MAX;
+        for group in self.owned.groups() {
+            self.db.for_each_window(group, |window, key, value| {
+                let timer = window.max_timestamp();
+                first_timer = first_timer.min(timer);
+                if timer > watermark {
+                    return ControlFlow::Break(());
+                }
+                due.push((window, key, value));
+                ControlFlow::Continue(())
+            })?;
+        }
+        // Those found due count, too, since they stay until they are removed.
+        self.first_timer = first_timer;
+        Ok(due)
+    }
+
+    /// In no order.
+    pub(super) fn windows(&self) -> Result<Vec<Window>, StateError> {
+        let mut windows = Vec::new();
+        self.db.for_each(|_, slot, value| {
+            if let Slot::Window(window, key) = slot {
+                windows.push((window, key, value));
+            }
+            Ok(())
+        })?;
+        Ok(windows)
+    }
+
+    fn encode_window(&mut self, key: &Key, window: TimeWindow) -> Result<(), StateError> {
+        let at = self.owned.locate(key)?;
+        self.encoded.clear();
+        self.encoded.extend_from_slice(&prefix(at.group));
+        put_window_slot(&mut self.encoded, window, key);
+        Ok(())
+    }
+
+    /// Add to the value at the encoded slot, which is one of `key`. Returns the new value and whether it is the first.
+    fn add_to_encoded(&self, key: &Key, value: Decimal) -> Result<(Decimal, bool), StateError> {
+        let known = self.db.get(&self.encoded)?;
+        let old = known.unwrap_or(Decimal::ZERO);
+        let new = add_exactly(old, value).ok_or_else(|| StateError::inexact(key, old, value))?;
+        self.db.put(&self.encoded, new)?;
+        Ok((new, known.is_none()))
+    }
+
+    pub(super) fn entries(&self) -> Result<Vec<(Key, Decimal)>, StateError> {
+        let mut entries = Vec::new();
+        self.db.for_each(|_, slot, sum| {
+            if let Slot::Sum(key) = slot {
+                entries.push((key, sum));
+            }
+            Ok(())
+        })?;
+        // The database has them by key group.
+        entries.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
+        Ok(entries)
+    }
+
+    pub(super) fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// Quick: see [`Database::link`]. The same for every format, since a canonical savepoint is read from those links.
+    pub(super) fn snapshot(&self, checkpoint: CheckpointId) -> Result<RocksDbSnapshot, StateError> {
+        let mut beside = self.db.path().as_os_str().to_owned();
+        beside.push(format!(".chk-{checkpoint}"));
+        let folder = self.db.link(OwnedFolder::reserve(beside.into())?)?;
+        Ok(RocksDbSnapshot::new(folder, self.owned, self.size_bytes))
+    }
+}

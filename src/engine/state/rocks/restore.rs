@@ -1,0 +1,110 @@
+//! A database from what a checkpoint holds: its own files as they are, or entries out of others'.
+
+use std::path::Path;
+
+use super::RocksDbBackend;
+use super::database::{Database, put_prefixed};
+use crate::engine::state::codec::Slot;
+use crate::engine::state::group_stream::read_groups;
+use crate::engine::state::{OwnedGroups, StateError};
+use crate::engine::storage::{CheckpointStorage, KeyedStateHandle, StreamHandle};
+use crate::model::Decimal;
+
+impl RocksDbBackend {
+    /// The key groups that are `owned` out of `handles`, all of which RocksDB can read.
+    ///
+    /// The files of a subtask with the same key groups are used as they are. Otherwise a new database gets the entries
+    /// that it owns, of one handle after the other (Flink: `RocksDBIncrementalRestoreOperation`, with and without
+    /// rescaling; `RocksDBFullRestoreOperation` for the canonical format).
+    pub(in crate::engine::state) fn restore(
+        dir: &Path,
+        owned: OwnedGroups,
+        handles: &[&KeyedStateHandle],
+        storage: &dyn CheckpointStorage,
+    ) -> Result<Self, StateError> {
+        if let [KeyedStateHandle::RocksDb { files, .. }] = handles
+            && handles[0].groups() == owned.groups().collect::<Vec<_>>()
+        {
+            return Self::adopt(dir, owned, files, storage);
+        }
+        let mut backend = Self::open(dir, owned)?;
+        for (handle, number) in handles.iter().zip(0..) {
+            match handle {
+                KeyedStateHandle::RocksDb { files, .. } => {
+                    let mut beside = dir.as_os_str().to_owned();
+                    beside.push(format!(".from-{number}"));
+                    let groups = handle.groups();
+                    backend.copy_from(Path::new(&beside), &groups, files, storage)?;
+                }
+                KeyedStateHandle::KeyGroups { stream, offsets }
+                | KeyedStateHandle::Savepoint { stream, offsets } => {
+                    let is_canonical = matches!(handle, KeyedStateHandle::Savepoint { .. });
+                    let stream = storage.read_stream(stream)?;
+                    read_groups(
+                        owned,
+                        (&stream, offsets, is_canonical),
+                        |group, slot, value| backend.put_restored(group, &slot, value),
+                    )?;
+                }
+            }
+        }
+        Ok(backend)
+    }
+
+    /// Open the files, and read every entry once: to know the size, and so that damage shows now rather than in the
+    /// middle of the run.
+    fn adopt(
+        dir: &Path,
+        owned: OwnedGroups,
+        files: &[(String, StreamHandle)],
+        storage: &dyn CheckpointStorage,
+    ) -> Result<Self, StateError> {
+        let mut backend = Self::start(Database::from_files(dir, files, storage)?, owned);
+        let mut counted = (backend.size_bytes, backend.first_timer);
+        backend.db.for_each(|group, slot, _| {
+            owned.locate_restored(group, slot.key())?;
+            count(&mut counted, &slot);
+            Ok(())
+        })?;
+        (backend.size_bytes, backend.first_timer) = counted;
+        Ok(backend)
+    }
+
+    /// Of another subtask's database, the groups that are owned here.
+    fn copy_from(
+        &mut self,
+        dir: &Path,
+        groups: &[u32],
+        files: &[(String, StreamHandle)],
+        storage: &dyn CheckpointStorage,
+    ) -> Result<(), StateError> {
+        let is_ours = |group: &&u32| self.owned.index_of(**group).is_some();
+        let ours: Vec<u32> = groups.iter().filter(is_ours).copied().collect();
+        if ours.is_empty() {
+            return Ok(());
+        }
+        let other = Database::from_files(dir, files, storage)?;
+        for group in ours {
+            other.for_each_in(group, |slot, value| self.put_restored(group, &slot, value))?;
+        }
+        Ok(())
+    }
+
+    fn put_restored(&mut self, group: u32, slot: &Slot, value: Decimal) -> Result<(), StateError> {
+        self.owned.locate_restored(group, slot.key())?;
+        put_prefixed(&mut self.encoded, group, slot);
+        self.db.put(&self.encoded, value)?;
+        let mut counted = (self.size_bytes, self.first_timer);
+        count(&mut counted, slot);
+        (self.size_bytes, self.first_timer) = counted;
+        Ok(())
+    }
+}
+
+/// What an entry does to the size and to the first timer.
+fn count((size_bytes, first_timer): &mut (u64, crate::model::EventTime), slot: &Slot) {
+    *size_bytes += slot.entry_bytes();
+    if let Slot::Window(window, _) = slot {
+        *first_timer = (*first_timer).min(window.max_timestamp());
+    }
+}
