@@ -345,3 +345,70 @@ fn a_child_presses_everything() {
     assert!(run.error().is_none());
     assert!(run.view() == run.recording().head());
 }
+
+fn names_in(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
+/// Breaks if living through the past once more makes the person's savepoint again, or touches it; or if what the new
+/// course makes does not come to lie there.
+#[test]
+fn a_savepoint_of_the_past_is_not_made_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut job = job();
+    job.config.savepoint_dir = Some(dir.path().to_owned());
+    let format = lockgate::model::SavepointFormat::Canonical;
+    let mut run = start(&job);
+    step_until(&mut run, offset_is(4));
+    command(&mut run, Command::Savepoint { format });
+    step_until(&mut run, |view| view.savepoints.len() == 1);
+    let (_, name) = run.view().savepoints[0].clone();
+    assert_eq!(names_in(dir.path()), [name.clone()]);
+    let after = run.view().position;
+    step_until(&mut run, offset_is(7));
+    act(&mut run, RunAction::SeekPosition(after));
+    command(&mut run, Command::Checkpoint);
+    assert_eq!(run.branches().len(), 1);
+    assert_eq!(names_in(dir.path()), [name.clone()]);
+    command(&mut run, Command::Savepoint { format });
+    step_until(&mut run, |view| view.savepoints.len() == 2);
+    let names = names_in(dir.path());
+    assert_eq!(names.len(), 2);
+    assert!(names.contains(&name) && names.contains(&run.view().savepoints[1].1));
+    drop(run);
+    assert_eq!(names_in(dir.path()), names, "they are the person's");
+}
+
+/// Breaks if a run leaves behind what its retention does not keep, or takes away what it does.
+#[test]
+fn a_checkpoint_folder_keeps_what_the_retention_says() {
+    for (retention, kept) in [
+        (lockgate::model::Retention::NoExternalized, 0),
+        (lockgate::model::Retention::RetainOnCancellation, 1),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut job = job();
+        job.config.checkpoint_dir = Some(dir.path().join("checkpoints"));
+        job.config.checkpointing.retention = retention;
+        job.config.storage = StorageKind::FileSystem {
+            inline_threshold_bytes: 0,
+        };
+        let mut run = start(&job);
+        step_until(&mut run, offset_is(4));
+        command(&mut run, Command::Checkpoint);
+        step_until(&mut run, |view| view.store == [CheckpointId(1)]);
+        assert_eq!(names_in(&dir.path().join("checkpoints")).len(), 1);
+        command(&mut run, Command::Stop);
+        drop(run);
+        let jobs = names_in(&dir.path().join("checkpoints"));
+        assert_eq!(jobs.len(), kept, "{retention:?}");
+        for job in jobs {
+            let place = dir.path().join("checkpoints").join(job);
+            assert_eq!(names_in(&place), ["chk-1"]);
+        }
+    }
+}

@@ -25,6 +25,7 @@ pub fn run_live(
     };
     let outcome = live::run(&blueprint.job, &blueprint.plan, resources, live_options);
     let outcome = outcome.map_err(RunError)?;
+    home.note(&outcome.status);
     let mut recording = Recording::new(blueprint.job.clone(), blueprint.plan.clone());
     for event in &outcome.events {
         recording.append(event.clone());

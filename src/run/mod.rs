@@ -5,6 +5,7 @@
 
 mod branch;
 mod cursor;
+mod keep;
 mod session;
 pub mod workdir;
 mod worker;

@@ -4,16 +4,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::keep::{KeptFolder, SavepointFolder};
 use super::workdir::WorkDir;
 use super::{RunError, RunOptions};
 use crate::engine::driver::stepper::Stepper;
-use crate::engine::driver::{Feeds, Resources, StartPoint};
-use crate::engine::event::TraceEvent;
+use crate::engine::driver::{Feeds, Resources, SavepointTarget, StartPoint};
+use crate::engine::event::{JobStatus, TraceEvent};
 use crate::engine::operator::CsvRow;
 use crate::engine::plan::ExecutionGraph;
 use crate::engine::storage::{self, CheckpointStorage};
 use crate::model::{
-    CheckpointId, ClaimMode, Command, JobGraph, OperatorSpec, SourceKind, StorageKind, validate,
+    CheckpointId, ClaimMode, Command, JobConfig, JobGraph, OperatorSpec, SourceKind, StorageKind,
+    validate,
 };
 use crate::project::csv_source;
 
@@ -24,10 +26,13 @@ pub struct Home {
     pub storage: Arc<dyn CheckpointStorage>,
     /// Where the storage keeps files, if it does.
     pub storage_dir: Option<PathBuf>,
+    /// Outside the temporary folder, where the job has a checkpoint folder.
+    kept: Option<KeptFolder>,
+    savepoints: Option<Arc<SavepointFolder>>,
 }
 
 impl Home {
-    fn create(storage: StorageKind) -> Result<Self, RunError> {
+    fn create(config: &JobConfig, base_dir: &Path, is_replay: bool) -> Result<Self, RunError> {
         let failed = |what: &str, error: &dyn std::fmt::Display| {
             RunError(format!(
                 "The run's temporary folder could not be {what}: {error}. Free some space, or set TMPDIR to a \
@@ -35,14 +40,63 @@ impl Home {
             ))
         };
         let workdir = WorkDir::create(None).map_err(|error| failed("made", &error))?;
-        let root = workdir.path().join("checkpoints");
-        let storage = storage::open(storage, &root).map_err(|error| failed("used", &error))?;
+        let is_on_disk = matches!(config.storage, StorageKind::FileSystem { .. });
+        let dir = config.checkpoint_dir.as_ref().filter(|_| is_on_disk);
+        let kept = dir.map(|dir| {
+            let dir = base_dir.join(dir);
+            KeptFolder::create(&dir, config.checkpointing.retention).map_err(|error| {
+                RunError(format!(
+                    "The checkpoint folder {} could not be used: {error}. Choose another one.",
+                    dir.display()
+                ))
+            })
+        });
+        let kept = kept.transpose()?;
+        let root = match &kept {
+            Some(kept) => kept.path().to_owned(),
+            None => workdir.path().join("checkpoints"),
+        };
+        let storage =
+            storage::open(config.storage, &root).map_err(|error| failed("used", &error))?;
         let storage_dir = storage.location().map(Path::to_owned);
+        let scratch = workdir.path().join("savepoints");
+        let savepoints = config.savepoint_dir.as_ref().map(|dir| {
+            let dir = base_dir.join(dir);
+            Arc::new(SavepointFolder::new(dir, scratch, is_replay))
+        });
         Ok(Self {
             workdir,
             storage,
             storage_dir,
+            kept,
+            savepoints,
         })
+    }
+
+    /// How the job stands: that decides what is kept of it.
+    pub fn note(&self, status: &JobStatus) {
+        if let Some(kept) = &self.kept {
+            kept.note(status);
+        }
+    }
+
+    /// The run goes on in another place; nobody needs what is kept here.
+    fn abandon(&self) {
+        if let Some(kept) = &self.kept {
+            kept.abandon();
+        }
+    }
+
+    /// What was lived through once more is over.
+    fn end_replay(&self) {
+        if let Some(savepoints) = &self.savepoints {
+            savepoints.end_replay();
+        }
+    }
+
+    fn savepoint_target(&self) -> Option<Arc<dyn SavepointTarget>> {
+        let savepoints = self.savepoints.clone()?;
+        Some(savepoints)
     }
 }
 
@@ -111,7 +165,12 @@ impl Blueprint {
     /// # Errors
     /// The temporary folder cannot be made.
     pub fn resources(&self, feeds: Feeds) -> Result<(Resources, Arc<Home>), RunError> {
-        let home = Arc::new(Home::create(self.job.config.storage)?);
+        self.place(feeds, false)
+    }
+
+    fn place(&self, feeds: Feeds, is_replay: bool) -> Result<(Resources, Arc<Home>), RunError> {
+        let home = Home::create(&self.job.config, &self.base_dir, is_replay)?;
+        let home = Arc::new(home);
         let start = self.start.as_ref().map(|start| StartPoint {
             storage: start.home.storage.clone(),
             checkpoint: start.checkpoint,
@@ -123,7 +182,7 @@ impl Blueprint {
             storage: home.storage.clone(),
             dir: home.workdir.path().to_owned(),
             start,
-            savepoints: None,
+            savepoints: home.savepoint_target(),
         };
         Ok((resources, home))
     }
@@ -151,11 +210,11 @@ impl Session {
     /// A sentence: a CSV file, the temporary folder, or the checkpoint to start from.
     pub fn open(blueprint: Blueprint) -> Result<Self, RunError> {
         let feeds = blueprint.read_feeds()?;
-        Self::with_feeds(blueprint, feeds)
+        Self::with_feeds(blueprint, feeds, false)
     }
 
-    fn with_feeds(blueprint: Blueprint, feeds: Feeds) -> Result<Self, RunError> {
-        let (resources, home) = blueprint.resources(feeds.clone())?;
+    fn with_feeds(blueprint: Blueprint, feeds: Feeds, is_replay: bool) -> Result<Self, RunError> {
+        let (resources, home) = blueprint.place(feeds.clone(), is_replay)?;
         let (job, plan) = (blueprint.job.clone(), blueprint.plan.clone());
         let stepper = Stepper::new(job, plan, resources).map_err(RunError)?;
         Ok(Self {
@@ -180,7 +239,7 @@ impl Session {
         (step, at_us): (u64, u64),
         is_wanted: impl Fn() -> bool,
     ) -> Result<Self, RunError> {
-        let mut copy = Self::with_feeds(self.blueprint.clone(), self.feeds.clone())?;
+        let mut copy = Self::with_feeds(self.blueprint.clone(), self.feeds.clone(), true)?;
         for entry in given.iter().take_while(|entry| entry.step <= step) {
             copy.run_to_step(entry.step.saturating_sub(1), &is_wanted);
             copy.stepper.wait_until(entry.at_us);
@@ -189,6 +248,8 @@ impl Session {
         copy.run_to_step(step, &is_wanted);
         copy.stepper.wait_until(at_us);
         copy.stepper.take_log();
+        copy.home.end_replay();
+        self.home.abandon();
         Ok(copy)
     }
 
@@ -243,5 +304,11 @@ impl Session {
     /// The events since the last call.
     pub fn take_log(&mut self) -> Vec<TraceEvent> {
         self.stepper.take_log()
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.home.note(self.stepper.status());
     }
 }

@@ -113,6 +113,9 @@ impl Places {
     /// Delete it. What cannot be deleted is never read again, and goes with the run's folder.
     pub fn discard(&self, checkpoint: CheckpointId) {
         let _ = self.of(checkpoint).discard(checkpoint);
+        if let (Some(target), Some(name)) = (&self.target, self.name_of(checkpoint)) {
+            target.drop_empty(&name);
+        }
     }
 }
 

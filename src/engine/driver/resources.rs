@@ -51,6 +51,9 @@ pub trait SavepointTarget: Send + Sync {
     /// # Errors
     /// A sentence: the folder cannot be made.
     fn open(&self, name: &str) -> Result<(String, Arc<dyn CheckpointStorage>), String>;
+
+    /// The savepoint called so came to nothing, and its state is deleted: remove the empty place.
+    fn drop_empty(&self, _name: &str) {}
 }
 
 /// One subtask's operator, ready to run.

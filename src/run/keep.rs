@@ -1,0 +1,191 @@
+//! What may outlive a run: its savepoints, and the checkpoints that its retention keeps.
+//!
+//! Both lie in folders that the job names, beside other runs' and other people's files. So every run makes a folder of
+//! its own there, and removes nothing else.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::engine::coordinator::{JobEnd, keeps};
+use crate::engine::driver::SavepointTarget;
+use crate::engine::event::JobStatus;
+use crate::engine::storage::{self, CheckpointStorage};
+use crate::model::{Retention, StorageKind};
+
+/// More savepoints of one name than this are not looked for.
+const MAX_NAMESAKES: u32 = 1000;
+
+/// The folder for one run's checkpoints within the job's checkpoint folder (Flink: `<dir>/<job-id>`).
+#[derive(Debug)]
+pub struct KeptFolder {
+    path: PathBuf,
+    retention: Retention,
+    /// How the job ended; none: it has not, so the run is canceled with it.
+    end: Mutex<Option<JobEnd>>,
+    /// The run goes on elsewhere: nobody wants what is here.
+    is_abandoned: AtomicBool,
+}
+
+impl KeptFolder {
+    /// # Errors
+    /// The folder cannot be made.
+    pub fn create(parent: &Path, retention: Retention) -> std::io::Result<Self> {
+        fs::create_dir_all(parent)?;
+        let builder = &mut tempfile::Builder::new();
+        let folder = builder.prefix("job-").rand_bytes(8).tempdir_in(parent)?;
+        Ok(Self {
+            path: folder.keep(),
+            retention,
+            end: Mutex::new(None),
+            is_abandoned: AtomicBool::new(false),
+        })
+    }
+
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn note(&self, status: &JobStatus) {
+        *self.end.lock().unwrap_or_else(PoisonError::into_inner) = JobEnd::of(status);
+    }
+
+    pub fn abandon(&self) {
+        self.is_abandoned.store(true, Ordering::Relaxed);
+    }
+
+    fn is_wanted(&self) -> bool {
+        let end = *self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        let end = end.unwrap_or(JobEnd::Canceled);
+        !self.is_abandoned.load(Ordering::Relaxed) && keeps(self.retention, end)
+    }
+}
+
+impl Drop for KeptFolder {
+    /// What is wanted stays. An empty folder goes in any case; what cannot be removed is left.
+    fn drop(&mut self) {
+        let _ = if self.is_wanted() {
+            fs::remove_dir(&self.path)
+        } else {
+            fs::remove_dir_all(&self.path)
+        };
+    }
+}
+
+/// The folder in which the savepoints of a job lie, each in one of its own.
+pub struct SavepointFolder {
+    dir: PathBuf,
+    /// In which they are made while the run is lived through once more: the person has them already.
+    scratch: PathBuf,
+    is_replaying: AtomicBool,
+    storage: StorageKind,
+}
+
+impl SavepointFolder {
+    /// `scratch` lies in the run's temporary folder.
+    #[must_use]
+    pub fn new(dir: PathBuf, scratch: PathBuf, is_replaying: bool) -> Self {
+        Self {
+            dir,
+            scratch,
+            is_replaying: AtomicBool::new(is_replaying),
+            storage: StorageKind::FileSystem {
+                inline_threshold_bytes: StorageKind::DEFAULT_INLINE_THRESHOLD_BYTES,
+            },
+        }
+    }
+
+    /// From now on, what happens is new.
+    pub fn end_replay(&self) {
+        self.is_replaying.store(false, Ordering::Relaxed);
+    }
+
+    fn parent(&self) -> &Path {
+        if self.is_replaying.load(Ordering::Relaxed) {
+            &self.scratch
+        } else {
+            &self.dir
+        }
+    }
+}
+
+impl SavepointTarget for SavepointFolder {
+    fn open(&self, name: &str) -> Result<(String, Arc<dyn CheckpointStorage>), String> {
+        let parent = self.parent();
+        let failed = |error: &dyn std::fmt::Display| {
+            format!(
+                "The savepoint could not be put into {}: {error}.",
+                parent.display()
+            )
+        };
+        fs::create_dir_all(parent).map_err(|error| failed(&error))?;
+        let names = (2..MAX_NAMESAKES).map(|number| format!("{name}-{number}"));
+        for name in std::iter::once(name.to_owned()).chain(names) {
+            let folder = parent.join(&name);
+            match fs::create_dir(&folder) {
+                Ok(()) => {
+                    let storage = storage::open(self.storage, &folder);
+                    return storage
+                        .map(|storage| (name, storage))
+                        .map_err(|error| failed(&error));
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(failed(&error)),
+            }
+        }
+        Err(failed(&"too many of the same name"))
+    }
+
+    fn drop_empty(&self, name: &str) {
+        // Only an empty folder can be removed so.
+        let _ = fs::remove_dir(self.parent().join(name));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may end where it stands")]
+
+    use super::*;
+
+    #[test]
+    fn a_savepoint_never_takes_anothers_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let (real, scratch) = (dir.path().join("real"), dir.path().join("scratch"));
+        let target = SavepointFolder::new(real.clone(), scratch.clone(), true);
+        assert_eq!(target.open("savepoint-a").unwrap().0, "savepoint-a");
+        assert!(!real.exists(), "a replay touches nothing of the person's");
+        target.end_replay();
+        assert_eq!(target.open("savepoint-a").unwrap().0, "savepoint-a");
+        assert_eq!(target.open("savepoint-a").unwrap().0, "savepoint-a-2");
+        assert!(real.join("savepoint-a-2").is_dir());
+        target.drop_empty("savepoint-a-2");
+        assert!(!real.join("savepoint-a-2").exists());
+    }
+
+    #[test]
+    fn a_runs_folder_stays_only_where_its_retention_says_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let failed = JobStatus::Failed {
+            cause: String::new(),
+        };
+        let stays = |retention, status: Option<&JobStatus>, is_abandoned: bool| {
+            let folder = KeptFolder::create(dir.path(), retention).unwrap();
+            let path = folder.path().to_owned();
+            fs::write(path.join("state"), "x").unwrap();
+            status.into_iter().for_each(|status| folder.note(status));
+            if is_abandoned {
+                folder.abandon();
+            }
+            drop(folder);
+            path.exists()
+        };
+        assert!(stays(Retention::DeleteOnCancellation, Some(&failed), false));
+        assert!(!stays(Retention::DeleteOnCancellation, None, false));
+        assert!(stays(Retention::RetainOnCancellation, None, false));
+        assert!(!stays(Retention::RetainOnCancellation, None, true));
+        assert!(!stays(Retention::NoExternalized, Some(&failed), false));
+    }
+}
