@@ -43,9 +43,9 @@ fn connect(job: &mut JobGraph, from: &str, to: &str, partitioning: Partitioning)
     });
 }
 
-fn modulo(modulus: u32) -> Option<KeyExpr> {
+fn modulo(modulus: u32) -> KeyExpr {
     let labels = vec![];
-    Some(KeyExpr::Modulo { modulus, labels })
+    KeyExpr::Modulo { modulus, labels }
 }
 
 /// Sources `s0`, `s1` … → `window` of 300 ms (by value modulo `modulus`) → `total` per key → `out`.
@@ -59,7 +59,7 @@ pub fn window_job(
         ..JobGraph::default()
     };
     let window = WindowSpec {
-        key: modulo(modulus),
+        key: Some(modulo(modulus)),
         size_ms: 300,
         aggregate,
     };

@@ -49,7 +49,7 @@ pub(super) const FEATURES: Features = Features {
     crash_many: false,
     savepoints: false,
     faults: false,
-    windows: false,
+    windows: true,
     sinks: false,
     vertex_costs: false,
 };
