@@ -30,6 +30,12 @@ pub fn all() -> &'static [Sample] {
             data: None,
         },
         Sample {
+            name: "windows",
+            hint: "late records, a source that ends",
+            text: include_str!("../../samples/windows.ron"),
+            data: None,
+        },
+        Sample {
             name: "weather",
             hint: "a CSV file of real data",
             text: include_str!("../../samples/weather.ron"),

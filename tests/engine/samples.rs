@@ -120,3 +120,57 @@ fn weather_sums_agree_with_the_file_through_a_crash() {
         assert_eq!((state.zero, state.once, state.more), (0, 1461, 0));
     }
 }
+
+/// What the windows of `windows.ron` must come to: every record but the late ones, which are every tenth of a. By window
+/// (its last event time) and key.
+fn windows_without_late_records() -> BTreeMap<(i64, String), u64> {
+    let of_a = (0_u64..60).filter(|place| place % 10 != 9);
+    let mut sums = BTreeMap::new();
+    for place in of_a.chain(0..15) {
+        let value = place + 1;
+        let end_ms = i64::try_from(place / 5 * 500 + 499).unwrap();
+        let key = if value % 2 == 0 { "even" } else { "odd" };
+        *sums.entry((end_ms, key.to_owned())).or_insert(0) += value;
+    }
+    sums
+}
+
+/// Breaks if a late record counts, if one that is in time does not, if a crash fires a window with another result, or if
+/// the source that has ended is waited for.
+#[test]
+fn windows_hold_what_is_in_time_and_drop_what_is_late() {
+    for backend in BackendKind::ALL {
+        let run = play("windows.ron", backend);
+        let view = run.view();
+        assert_eq!(view.job, JobStatus::Finished);
+        let outputs = run.recording().outputs(view);
+        let mut results = BTreeMap::new();
+        for (_, record) in outputs {
+            let key = record.key.clone().map(|key| key.to_string());
+            let place = (record.event_time.0, key.unwrap());
+            let value = u64::try_from(record.value).unwrap();
+            let known = *results.entry(place).or_insert(value);
+            assert_eq!(known, value, "what comes out again is the same");
+        }
+        assert_eq!(results, windows_without_late_records());
+        let ledger = run.recording().ledger(view);
+        let once = Tally {
+            zero: 0,
+            once: 69,
+            more: 0,
+        };
+        assert_eq!((ledger.emitted, ledger.state), (75, Some(once)));
+        assert_eq!(ledger.late, 6);
+
+        let ends_of_b: Vec<_> = view.checkpoints[&CheckpointId(2)].finished.clone();
+        assert_eq!(ends_of_b, run.recording().plan.subtasks_of(&"b".into()));
+        let restored = run.recording().events().iter().filter_map(|event| {
+            let restored = &event.kind;
+            match restored {
+                EventKind::JobStatus(JobStatus::Restoring { from }) => Some(*from),
+                _ => None,
+            }
+        });
+        assert_eq!(restored.collect::<Vec<_>>(), [Some(CheckpointId(2))]);
+    }
+}

@@ -1,15 +1,18 @@
 //! Event time: watermarks, windows that fire on them, late records, idle sources.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use lockgate::engine::driver::StartPoint;
 use lockgate::engine::event::{EventKind, JobStatus, SubtaskStatus};
 use lockgate::model::{
-    BackendKind, CheckpointId, Decimal, Edge, EventTime, EventTimeSpec, JobGraph, Key, KeyExpr,
-    KeyedSumSpec, MapSpec, OperatorSpec, Partitioning, Record, SinkSpec, SourceKind, SourcePause,
-    SourceSpec, SubtaskId, Uid, Vertex, WindowAggregate, WindowSpec,
+    BackendKind, CheckpointId, ClaimMode, Command, Decimal, Edge, EventTime, EventTimeSpec,
+    JobGraph, Key, KeyExpr, KeyedSumSpec, MapSpec, OperatorSpec, Partitioning, Record,
+    SavepointFormat, SinkSpec, SourceKind, SourcePause, SourceSpec, SubtaskId, Uid, Vertex,
+    WindowAggregate, WindowSpec,
 };
 
-use crate::rig::{Rig, with_backend};
+use crate::rig::{MemorySavepoints, Rig, with_backend};
 
 /// Records of one source every 100 ms of event time; none is late.
 pub fn on_time() -> EventTimeSpec {
@@ -439,4 +442,61 @@ fn windows_fire_on_after_one_source_has_finished() {
 /// A record as far as a window's result goes.
 pub fn result_of(record: &Record) -> (Option<Key>, Decimal, EventTime) {
     (record.key.clone(), record.value, record.event_time)
+}
+
+/// Stop with a savepoint as soon as five records are counted. The run, what then is open in windows, what is counted
+/// behind them, and how many records were emitted.
+fn stopped(drain: bool) -> (Arc<MemorySavepoints>, [Decimal; 3]) {
+    let job = window_job(&two_sources(), (2, WindowAggregate::Count), 2);
+    let savepoints = Arc::new(MemorySavepoints::default());
+    let target = savepoints.clone();
+    let mut rig = Rig::with_resources(&job, |resources| resources.savepoints = Some(target));
+    rig.run_until(|view| view.subtasks[2].processed + view.subtasks[3].processed == 5);
+    rig.command(&Command::StopWithSavepoint {
+        format: SavepointFormat::Canonical,
+        drain,
+    });
+    rig.run_to_end();
+    assert_eq!(rig.view().job, JobStatus::Finished);
+    let subtasks = || rig.view().subtasks.iter();
+    let open = subtasks().flat_map(|subtask| subtask.windows.values());
+    let open = open.map(|row| row.value).sum();
+    let counted = rig.sums("total").values().sum();
+    let emitted: u64 = rig.view().splits.iter().map(|split| split.offset).sum();
+    assert!(emitted < 20, "the job was stopped before its end");
+    (savepoints, [open, counted, emitted.into()])
+}
+
+/// Breaks if a drain ends the data without the last watermark.
+#[test]
+fn a_drain_fires_all_windows() {
+    let (_, [open, counted, emitted]) = stopped(true);
+    assert_eq!((open, counted), (Decimal::ZERO, emitted));
+}
+
+/// Breaks if windows fire that the next job must still find open: they would come out half full, and again.
+#[test]
+fn a_stop_without_drain_leaves_windows_open_for_the_next_job() {
+    let (savepoints, [open, counted, emitted]) = stopped(false);
+    assert!(open > Decimal::ZERO);
+    assert_eq!(open + counted, emitted);
+
+    let job = window_job(&two_sources(), (2, WindowAggregate::Count), 2);
+    let start = StartPoint {
+        storage: savepoints.get(&savepoints.names()[0]),
+        checkpoint: CheckpointId(1),
+        claim: ClaimMode::NoClaim,
+        allow_non_restored_state: false,
+    };
+    let mut next = Rig::with_resources(&job, |resources| resources.start = Some(start));
+    let windows = next
+        .view()
+        .subtasks
+        .iter()
+        .flat_map(|it| it.windows.values());
+    assert_eq!(windows.map(|row| row.value).sum::<Decimal>(), open);
+    next.run_to_end();
+    let mut calm = Rig::new(&job);
+    calm.run_to_end();
+    assert_eq!(next.sums("total"), calm.sums("total"));
 }

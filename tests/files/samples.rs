@@ -6,7 +6,7 @@ use lockgate::model::key_group::{key_group, owner};
 use lockgate::model::{Command, JobGraph, Key, Vertex};
 use lockgate::project::{self, csv_source};
 
-const SAMPLES: [&str; 3] = ["odd-even", "two-sources", "weather"];
+const SAMPLES: [&str; 4] = ["odd-even", "two-sources", "weather", "windows"];
 
 fn path_of(sample: &str) -> PathBuf {
     Path::new("samples").join(format!("{sample}.ron"))
@@ -63,6 +63,14 @@ fn keys_belong_to_the_subtasks_that_scripts_and_notes_name() {
     assert_eq!(
         (subtask(sum, &Key::int(0)), subtask(sum, &Key::int(1))),
         (1, 0)
+    );
+
+    let windows = load("windows");
+    let window = windows.vertex(&"window".into()).unwrap();
+    assert_ne!(
+        subtask(window, &Key::int(0)),
+        subtask(window, &Key::int(1)),
+        "a subtask each"
     );
 
     let weather = load("weather");
