@@ -256,7 +256,7 @@ fn a_scripted_crash_is_seen_and_the_job_ends_exactly_once() {
     });
     assert!(is_disabled(&window, "Checkpoint"));
     wait_for(&mut window, "the end", |window| {
-        shows(window, "The job has finished.")
+        shows(window, "The job has finished")
     });
     assert!(shows(&window, "10 emitted · 10 counted once"));
 }
@@ -343,7 +343,7 @@ fn every_event_is_in_the_log_and_every_checkpoint_in_the_table() {
     click(&mut window, "Run");
     speed_up(&mut window);
     wait_for(&mut window, "the end", |window| {
-        shows(window, "The job has finished.")
+        shows(window, "The job has finished")
     });
     click(&mut window, "Checkpoints");
     assert!(shows(&window, "Checkpoint 1: checkpoint"));

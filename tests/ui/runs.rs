@@ -26,7 +26,7 @@ fn finish(window: &mut Window) {
     click(window, "Run");
     speed_up(window);
     wait_for(window, "the end", |window| {
-        shows(window, "The job has finished.")
+        shows(window, "The job has finished")
     });
 }
 

@@ -179,11 +179,7 @@ fn full(pen: &Pen<'_>, id: SubtaskId, rect: Rect, ink: Ink) {
         );
     }
     let bottom = rect.height() / z - 15.0;
-    let mut slot = line(inner, bottom, z);
-    if let Some(used) = paint_watermark(pen, id, slot, ink) {
-        slot.max.x = used.left() - 6.0;
-    }
-    paint_status(pen, slot, &status_of(pen.scene, id), ink);
+    paint_status(pen, line(inner, bottom, z), &status_of(pen.scene, id), ink);
 }
 
 fn short(pen: &Pen<'_>, id: SubtaskId, rect: Rect, ink: Ink, density: Density) {
@@ -242,6 +238,9 @@ fn heading(pen: &Pen<'_>, id: SubtaskId, slot: Rect, ink: Ink) {
             ink.dim,
         );
         room.max.x = used.left() - 6.0;
+        if let Some(used) = paint_watermark(pen, id, room, ink) {
+            room.max.x = used.left() - 6.0;
+        }
     }
     text_in(
         pen.painter,
@@ -361,10 +360,11 @@ fn paint_status(pen: &Pen<'_>, slot: Rect, status: &Status, ink: Ink) {
     small(pen, words, status.short(), color);
 }
 
-/// How far the subtask's event time has come, at the right of the status line; none: it knows no event time.
-fn paint_watermark(pen: &Pen<'_>, id: SubtaskId, slot: Rect, ink: Ink) -> Option<Rect> {
+/// How far the subtask's event time has come, at the right of its name; none: it knows no event time.
+fn paint_watermark(pen: &Pen<'_>, id: SubtaskId, mut slot: Rect, ink: Ink) -> Option<Rect> {
     let watermark = pen.scene.subtask(id).watermark;
     let size = font_size(11.5, pen.zoom()).filter(|_| watermark != EventTime::NONE)?;
+    slot.max.x -= 6.0 * pen.zoom();
     let words = event_time(watermark);
     let font = medium(size);
     let used = text_in(pen.painter, slot, Align::Max, &words, font, ink.dim);

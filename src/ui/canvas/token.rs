@@ -331,15 +331,10 @@ fn paint_watermark(pen: &Pen<'_>, scale: TubeScale, center: Pos2, time: Option<E
     let Some((time, size)) = time.zip(font_size(11.0, pen.zoom())) else {
         return;
     };
-    let at = pos2(center.x, center.y - height / 2.0 - 2.0);
+    // At its left, so that the card at the end of the channel does not hide it.
+    let at = pos2(center.x + 4.0, center.y - height / 2.0 - 2.0);
     let words = event_time(time);
-    pen.text(
-        at,
-        Align2::CENTER_BOTTOM,
-        words,
-        medium(size),
-        pen.theme.dim,
-    );
+    pen.text(at, Align2::RIGHT_BOTTOM, words, medium(size), pen.theme.dim);
 }
 
 fn paint_activity(pen: &Pen<'_>, scale: TubeScale, center: Pos2, is_active: bool) {
