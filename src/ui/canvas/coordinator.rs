@@ -150,7 +150,10 @@ fn shown_checkpoint(scene: Scene<'_>) -> Option<&CheckpointView> {
 pub fn headline(scene: Scene<'_>, shown: Option<&CheckpointView>) -> String {
     match (&scene.view.job, shown) {
         (JobStatus::Restarting { cause }, _) => {
-            format!("job failed: {}", cause.trim_end_matches('.'))
+            let mut subtasks = scene.plan.subtasks.iter();
+            let is_partial = subtasks.any(|subtask| scene.is_spared(subtask.id));
+            let who = if is_partial { "region" } else { "job" };
+            format!("{who} failed: {}", cause.trim_end_matches('.'))
         }
         (JobStatus::Restoring { from: Some(id) }, _) => format!("restoring checkpoint {id}"),
         (JobStatus::Restoring { from: None }, _) => "starting afresh".to_owned(),

@@ -31,7 +31,12 @@ pub fn overview_ui(ui: &mut Ui, inspector: &RunInspector<'_>, commands: &mut Vec
         why_ui(ui, scene, channel);
         inputs_ui(ui, scene, scene.plan.channel(channel).to, commands);
     } else {
-        title(ui, heading(&scene.view.job, inspector.is_playing));
+        let heading = if is_partly_down(scene) {
+            "A region has failed"
+        } else {
+            heading(&scene.view.job, inspector.is_playing)
+        };
+        title(ui, heading);
         job_ui(ui, inspector, commands);
     }
     section(ui, "Run");
@@ -122,6 +127,12 @@ fn job_ui(ui: &mut Ui, inspector: &RunInspector<'_>, commands: &mut Vec<UiComman
             sentence(ui, "Press Edit, then Run, to start again.", theme.text_soft);
         }
     }
+}
+
+/// Some subtasks are down, and others work on.
+fn is_partly_down(scene: Scene<'_>) -> bool {
+    let mut subtasks = scene.plan.subtasks.iter();
+    subtasks.any(|subtask| scene.is_spared(subtask.id))
 }
 
 /// Whom a failure has taken down.
