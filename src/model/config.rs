@@ -121,6 +121,18 @@ pub struct CheckpointConfig {
 impl CheckpointConfig {
     /// Flink's old `setFailOnCheckpointingErrors(false)`; `true` was 0.
     pub const UNLIMITED_FAILURES: u32 = u32::MAX;
+
+    /// Whether barriers overtake records. Only exactly once they do; Flink switches it off with a warning otherwise.
+    #[must_use]
+    pub fn is_unaligned(&self) -> bool {
+        self.unaligned && self.mode == CheckpointMode::ExactlyOnce
+    }
+
+    /// Whether they do so only after a while.
+    #[must_use]
+    pub fn has_alignment_timeout(&self) -> bool {
+        self.is_unaligned() && self.aligned_timeout_ms > 0
+    }
 }
 
 impl Default for CheckpointConfig {
@@ -289,6 +301,16 @@ pub struct CostModel {
     pub snapshot_async_us_per_kib: u64,
     /// From the restore to all subtasks running again.
     pub restore_us: u64,
+}
+
+impl CostModel {
+    /// What so much state adds to the asynchronous part.
+    #[must_use]
+    pub fn write_us(&self, size_bytes: u64) -> u64 {
+        size_bytes
+            .div_ceil(1024)
+            .saturating_mul(self.snapshot_async_us_per_kib)
+    }
 }
 
 impl Default for CostModel {

@@ -7,7 +7,7 @@ use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 use serde::{Deserialize, Serialize};
 
-use super::config::JobConfig;
+use super::config::{CostModel, JobConfig};
 use super::element::{Key, Record};
 use super::ids::Uid;
 use super::key_group::default_max_parallelism;
@@ -64,6 +64,28 @@ pub struct VertexCosts {
     pub snapshot_async_us: Option<u64>,
     /// Only this subtask (from 0) costs so; the others are as the model says. None: all of them.
     pub only_subtask: Option<u32>,
+}
+
+impl VertexCosts {
+    /// What subtask `index` of the operator costs, where `model` is the job's.
+    #[must_use]
+    pub fn of(&self, index: u32, model: CostModel) -> CostModel {
+        if self.only_subtask.is_some_and(|only| only != index) {
+            return model;
+        }
+        let Self {
+            process_us,
+            snapshot_sync_us,
+            snapshot_async_us,
+            only_subtask: _,
+        } = *self;
+        CostModel {
+            process_us: process_us.unwrap_or(model.process_us),
+            snapshot_sync_us: snapshot_sync_us.unwrap_or(model.snapshot_sync_us),
+            snapshot_async_us: snapshot_async_us.unwrap_or(model.snapshot_async_us),
+            ..model
+        }
+    }
 }
 
 impl Vertex {

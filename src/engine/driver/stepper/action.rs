@@ -15,6 +15,10 @@ pub enum Action {
     GoIdle(SubtaskId),
     /// The receiver takes the first element of the channel.
     Deliver(ChannelId),
+    /// The receiver takes a barrier before what is ahead of it in the channel.
+    DeliverAhead(ChannelId),
+    /// The time that barriers had to align is over at the subtask.
+    AlignmentTimeout(SubtaskId),
     /// The coordinator's oldest message reaches the subtask.
     ToTask(SubtaskId),
     /// The subtask's oldest message reaches the coordinator.
@@ -79,6 +83,7 @@ impl Stepper {
             .collect();
         self.add_sources(&credits, &mut actions);
         self.add_deliveries(&credits, &mut actions);
+        self.add_alignment_timeouts(&mut actions);
         self.add_messages(&mut actions);
         self.add_storage(&mut actions);
         let restart_at_us = self.recovery.restart_at_us;
@@ -89,13 +94,30 @@ impl Stepper {
     }
 
     fn add_deliveries(&self, credits: &[bool], actions: &mut Vec<(u64, Action)>) {
+        // By subtask: from when on it must see to a barrier that overtakes first. That needs no credit.
+        let mut urgent_us = vec![u64::MAX; self.tasks.len()];
+        for (plan, channel) in self.plan.channels.iter().zip(&self.net.channels) {
+            let task = &self.tasks[plan.to.index()];
+            let is_open = task.is_up() && channel.blocked.is_none();
+            if let Some(placed) = channel.first_overtaking().filter(|_| is_open) {
+                let at_us = placed.ready_us.max(task.busy_until_us).max(self.net.now_us);
+                let urgent_us = &mut urgent_us[plan.to.index()];
+                *urgent_us = (*urgent_us).min(at_us);
+                actions.push((at_us, Action::DeliverAhead(plan.id)));
+            }
+        }
         for (plan, channel) in self.plan.channels.iter().zip(&self.net.channels) {
             let Some((_, ready_us)) = channel.queue.front() else {
                 continue;
             };
             let task = &self.tasks[plan.to.index()];
-            if task.subtask.is_some() && channel.blocked.is_none() && credits[plan.to.index()] {
-                actions.push((task.busy_until_us.max(*ready_us), Action::Deliver(plan.id)));
+            let at_us = task.busy_until_us.max(*ready_us);
+            let may_take = task.subtask.is_some()
+                && channel.blocked.is_none()
+                && credits[plan.to.index()]
+                && (task.is_up() || channel.restored > 0);
+            if may_take && at_us.max(self.net.now_us) < urgent_us[plan.to.index()] {
+                actions.push((at_us, Action::Deliver(plan.id)));
             }
         }
     }
@@ -124,7 +146,10 @@ impl Stepper {
 
     fn add_storage(&self, actions: &mut Vec<(u64, Action)>) {
         for (index, write) in self.net.writes.iter().enumerate() {
-            actions.push((write.ready_us, Action::FinishWrite(index)));
+            if !write.task.is_recording {
+                let at_us = write.ready_us.max(write.left_us);
+                actions.push((at_us, Action::FinishWrite(index)));
+            }
         }
         for (checkpoint, (ready_us, _)) in &self.net.finalizing {
             actions.push((*ready_us, Action::Finalize(*checkpoint)));

@@ -5,7 +5,9 @@
 //! log. Same job, seed and commands ⇒ the same log, byte for byte.
 
 mod action;
+mod channel;
 mod commands;
+mod deliveries;
 mod failover;
 mod faults;
 mod net;
@@ -13,15 +15,16 @@ mod orders;
 mod project;
 mod savepoints;
 mod sources;
+mod timeouts;
 
 use std::sync::Arc;
 
 use crate::engine::coordinator::CheckpointCoordinator;
 use crate::engine::event::{EventKind, JobStatus, Outcome, SubtaskStatus, TraceEvent};
 use crate::engine::operator::Contents;
-use crate::engine::plan::ExecutionGraph;
+use crate::engine::plan::{ExecutionGraph, SubtaskPlan};
 use crate::engine::subtask::{Subtask, TaskFailure};
-use crate::model::{ChannelId, JobGraph, StreamElement, SubtaskId, When};
+use crate::model::{CostModel, JobGraph, SubtaskId, When};
 
 pub use action::Action;
 pub use project::{Projection, sorted_names};
@@ -38,6 +41,8 @@ struct Task {
     subtask: Option<Subtask>,
     status: SubtaskStatus,
     busy_until_us: u64,
+    /// The job's, or the operator's own.
+    costs: CostModel,
     next_emit_us: u64,
     /// A source: when it is idle, if no record comes before. None: never, or it is.
     idle_at_us: Option<u64>,
@@ -48,8 +53,23 @@ struct Task {
     processed: u64,
 }
 
+impl Task {
+    /// Whether a subtask is here that has processed all that was restored.
+    fn is_up(&self) -> bool {
+        let subtask = self.subtask.as_ref();
+        subtask.is_some_and(|subtask| !subtask.is_initializing())
+    }
+}
+
 /// A subtask's operator with its state as people read it.
 type Ready = (Prepared, Contents);
+
+/// What things cost at one subtask.
+fn costs_of(job: &JobGraph, plan: &SubtaskPlan) -> CostModel {
+    let model = job.config.costs;
+    let vertex = job.vertex(&plan.uid);
+    vertex.map_or(model, |vertex| vertex.costs.of(plan.index, model))
+}
 
 /// One job under virtual time.
 pub struct Stepper {
@@ -88,10 +108,11 @@ impl Stepper {
             .map(|start| (&*start.storage, start.checkpoint));
         let ready = failover::read_states(resources.prepare(&plan, config.backend, 0, from)?)?;
         let start = start.map(|start| (start.checkpoint, start.claim));
-        let task = || Task {
+        let task = |plan: &SubtaskPlan| Task {
             subtask: None,
             status: SubtaskStatus::Initializing,
             busy_until_us: 0,
+            costs: costs_of(&job, plan),
             next_emit_us: 0,
             idle_at_us: None,
             silent_until_us: 0,
@@ -99,9 +120,7 @@ impl Stepper {
             processed: 0,
         };
         let mut stepper = Self {
-            tasks: std::iter::repeat_with(task)
-                .take(plan.subtasks.len())
-                .collect(),
+            tasks: plan.subtasks.iter().map(task).collect(),
             net: Net::new(plan.subtasks.len(), plan.channels.len(), config.costs),
             coordinator: CheckpointCoordinator::new(
                 &plan,
@@ -120,6 +139,7 @@ impl Stepper {
             plan,
             resources,
         };
+        stepper.net.has_deadlines = stepper.job.config.checkpointing.has_alignment_timeout();
         stepper.obey();
         let ids: Vec<SubtaskId> = stepper.all_subtasks().into_iter().collect();
         let ready = ids.into_iter().zip(ready).collect();
@@ -216,6 +236,8 @@ impl Stepper {
             Action::Emit(subtask) => self.emit(subtask),
             Action::GoIdle(subtask) => self.go_idle(subtask),
             Action::Deliver(channel) => self.deliver(channel),
+            Action::DeliverAhead(channel) => self.deliver_ahead(channel),
+            Action::AlignmentTimeout(subtask) => self.time_out_alignment(subtask),
             Action::ToTask(subtask) => self.deliver_to_task(subtask),
             Action::ToCoordinator(subtask) => self.deliver_to_coordinator(subtask),
             Action::FinishWrite(index) => self.finish_write(index),
@@ -240,6 +262,8 @@ impl Stepper {
             net: &mut self.net,
             subtask: id,
             busy_until_us: &mut task.busy_until_us,
+            costs: task.costs,
+            left_us: 0,
         };
         let result = act(subtask, &mut turn);
         self.note_status(id);
@@ -253,7 +277,9 @@ impl Stepper {
     fn note_status(&mut self, id: SubtaskId) {
         let task = &mut self.tasks[id.index()];
         let Some(subtask) = &task.subtask else { return };
-        let status = if subtask.is_running() {
+        let status = if subtask.is_initializing() {
+            SubtaskStatus::Initializing
+        } else if subtask.is_running() {
             SubtaskStatus::Running
         } else if subtask.is_finished() {
             SubtaskStatus::Finished
@@ -266,30 +292,6 @@ impl Stepper {
                 subtask: id,
                 status,
             });
-        }
-    }
-
-    fn deliver(&mut self, channel: ChannelId) {
-        let plan = self.plan.channel(channel);
-        let (to, input) = (plan.to, plan.input);
-        let Some(element) = self.net.take(channel) else {
-            return;
-        };
-        match element {
-            StreamElement::Record(record) => {
-                let until_us = self.net.now_us.saturating_add(self.net.costs.process_us);
-                let task = &mut self.tasks[to.index()];
-                task.processed += 1;
-                task.busy_until_us = until_us;
-                self.net.record(EventKind::Busy {
-                    subtask: to,
-                    until_us,
-                });
-                self.turn(to, |subtask, turn| subtask.on_records([record], turn));
-            }
-            StreamElement::Event(event) => {
-                self.turn(to, |subtask, turn| subtask.on_event(input, event, turn));
-            }
         }
     }
 

@@ -2,25 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use super::channel::Channel;
 use crate::engine::event::{EventKind, TraceEvent};
+use crate::engine::in_flight::InFlight;
 use crate::engine::operator::Operator;
-use crate::engine::plan::ExecutionGraph;
+use crate::engine::plan::{ExecutionGraph, to_u32};
 use crate::engine::storage::CheckpointMetadata;
 use crate::engine::subtask::{Effects, SnapshotTask, TaskMessage};
 use crate::model::{
-    ChannelId, CheckpointBarrier, CheckpointId, CostModel, Decimal, EventTime, Fault, FaultKind,
-    Key, Origin, Record, StreamElement, StreamEvent, SubtaskId, TimeWindow,
+    Alignment, ChannelId, CheckpointBarrier, CheckpointId, CostModel, Decimal, EventTime, Fault,
+    FaultKind, Key, Origin, Record, StreamElement, StreamEvent, SubtaskId, TimeWindow,
 };
-
-/// One FIFO channel. Records are bounded by the capacity; events need no credit, as in Flink.
-#[derive(Default)]
-pub struct Channel {
-    pub queue: VecDeque<(StreamElement, u64)>,
-    pub records: usize,
-    pub blocked: Option<CheckpointId>,
-    /// When the newest element is ready: the next one is not earlier.
-    last_ready_us: u64,
-}
 
 /// From the coordinator to a subtask.
 pub enum ToTask {
@@ -35,8 +27,21 @@ pub enum ToTask {
 /// A snapshot whose asynchronous part ends at `ready_us`.
 pub struct Write {
     pub ready_us: u64,
+    /// When the barriers that may yet overtake have left the subtask's outputs: not before then is it known what belongs
+    /// to this snapshot.
+    pub left_us: u64,
     pub subtask: SubtaskId,
     pub task: SnapshotTask,
+}
+
+fn persisted(subtask: SubtaskId, checkpoint: CheckpointId, in_flight: InFlight) -> EventKind {
+    EventKind::InFlightPersisted {
+        subtask,
+        checkpoint,
+        channel: in_flight.channel,
+        side: in_flight.side,
+        records: in_flight.records,
+    }
 }
 
 /// Everything that is under way, by when it arrives.
@@ -46,6 +51,10 @@ pub struct Net {
     pub log: Vec<TraceEvent>,
     pub costs: CostModel,
     pub channels: Vec<Channel>,
+    /// Barriers may be aligned until a deadline.
+    pub has_deadlines: bool,
+    /// The channel and place from which an element was just taken.
+    pub taken: Option<(ChannelId, usize)>,
     /// Per subtask, in order: messages between one pair never overtake each other.
     pub to_task: Vec<VecDeque<(u64, ToTask)>>,
     pub to_coordinator: Vec<VecDeque<(u64, TaskMessage)>>,
@@ -71,6 +80,8 @@ impl Net {
             to_coordinator: std::iter::repeat_with(VecDeque::new)
                 .take(subtasks)
                 .collect(),
+            has_deadlines: false,
+            taken: None,
             writes: Vec::new(),
             finalizing: BTreeMap::new(),
             faults: Vec::new(),
@@ -85,30 +96,73 @@ impl Net {
         });
     }
 
-    /// Put `element` on `channel`; it is ready after the transfer, and never before what was sent earlier.
-    pub fn send(&mut self, channel: ChannelId, element: StreamElement) {
-        let state = &mut self.channels[channel.index()];
-        let ready_us = self
-            .now_us
-            .saturating_add(self.costs.transfer_us)
-            .max(state.last_ready_us);
-        state.last_ready_us = ready_us;
-        state.records += usize::from(matches!(element, StreamElement::Record(_)));
-        state.queue.push_back((element.clone(), ready_us));
+    /// Put `element` on `channel`; it is ready after the transfer, and never before what was sent earlier. Returns when.
+    pub fn send(&mut self, channel: ChannelId, element: StreamElement) -> u64 {
+        let ready_us = self.now_us.saturating_add(self.costs.transfer_us);
+        self.put(channel, element, ready_us)
+    }
+
+    /// The same, ready at `ready_us`.
+    pub fn put(&mut self, channel: ChannelId, element: StreamElement, ready_us: u64) -> u64 {
+        let ready_us = self.channels[channel.index()].push(element.clone(), ready_us);
         self.record(EventKind::Sent {
             channel,
             element,
             ready_us,
         });
+        ready_us
     }
 
-    /// Take the first element of `channel`.
-    pub fn take(&mut self, channel: ChannelId) -> Option<StreamElement> {
+    /// Put `barrier` before all that has not left the sender's side; returns the records that it passes.
+    fn send_ahead(&mut self, channel: ChannelId, barrier: CheckpointBarrier) -> Vec<Record> {
+        let ready_us = self.now_us.saturating_add(self.costs.transfer_us);
         let state = &mut self.channels[channel.index()];
-        let (element, _) = state.queue.pop_front()?;
-        state.records -= usize::from(matches!(element, StreamElement::Record(_)));
-        self.record(EventKind::Taken { channel });
+        let (placed, records) = state.push_ahead(barrier, self.now_us, ready_us);
+        self.record(EventKind::SentAhead {
+            channel,
+            element: StreamElement::Event(StreamEvent::Barrier(barrier)),
+            ready_us: placed.ready_us,
+            place: to_u32(placed.place),
+        });
+        records
+    }
+
+    /// Take the element at `place` of `channel`.
+    pub fn take(&mut self, channel: ChannelId, place: usize) -> Option<StreamElement> {
+        let element = self.channels[channel.index()].take(place)?;
+        self.record(match to_u32(place) {
+            0 => EventKind::Taken { channel },
+            place => EventKind::TakenAhead { channel, place },
+        });
         Some(element)
+    }
+
+    /// The snapshot that this subtask still writes for `checkpoint`.
+    fn write_of(&mut self, subtask: SubtaskId, checkpoint: CheckpointId) -> Option<&mut Write> {
+        let mut writes = self.writes.iter_mut();
+        writes.find(|write| write.subtask == subtask && write.task.checkpoint == checkpoint)
+    }
+
+    /// `records` become part of what `subtask` writes for `checkpoint`, if it still does.
+    fn add_in_flight(&mut self, subtask: SubtaskId, checkpoint: CheckpointId, records: InFlight) {
+        if records.records.is_empty() {
+            return;
+        }
+        let took_us = self.costs.write_us(records.size_bytes());
+        let Some(write) = self.write_of(subtask, checkpoint) else {
+            return;
+        };
+        write.ready_us = write.ready_us.saturating_add(took_us);
+        write.task.in_flight.push(records.clone());
+        self.record(persisted(subtask, checkpoint, records));
+    }
+
+    /// A barrier of `checkpoint` overtakes at the output of `subtask`: nothing there need be awaited any more.
+    pub fn let_go(&mut self, subtask: SubtaskId, checkpoint: CheckpointId, records: InFlight) {
+        self.add_in_flight(subtask, checkpoint, records);
+        if let Some(write) = self.write_of(subtask, checkpoint) {
+            write.left_us = 0;
+        }
     }
 
     pub fn tell_task(&mut self, subtask: SubtaskId, message: ToTask) {
@@ -143,6 +197,9 @@ pub struct Turn<'a> {
     pub net: &'a mut Net,
     pub subtask: SubtaskId,
     pub busy_until_us: &'a mut u64,
+    pub costs: CostModel,
+    /// When the newest barrier that may yet overtake is gone.
+    pub left_us: u64,
 }
 
 impl Effects for Turn<'_> {
@@ -151,7 +208,41 @@ impl Effects for Turn<'_> {
     }
 
     fn send_event(&mut self, channel: ChannelId, event: StreamEvent) {
-        self.net.send(channel, StreamElement::Event(event));
+        let ready_us = self.net.send(channel, StreamElement::Event(event));
+        if let StreamEvent::Barrier(barrier) = event
+            && let Alignment::AlignedUntil { .. } = barrier.alignment
+        {
+            self.left_us = self.left_us.max(ready_us);
+        }
+    }
+
+    fn send_ahead(&mut self, channel: ChannelId, barrier: CheckpointBarrier) -> Vec<Record> {
+        self.net.send_ahead(channel, barrier)
+    }
+
+    fn overtaken(&mut self, channel: ChannelId) -> Vec<Record> {
+        match self.net.taken {
+            Some((taken, place)) if taken == channel => {
+                self.net.channels[channel.index()].records_ahead(place)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn add_in_flight(&mut self, checkpoint: CheckpointId, records: InFlight) {
+        self.net.add_in_flight(self.subtask, checkpoint, records);
+    }
+
+    fn end_recording(&mut self, checkpoint: CheckpointId) {
+        let now_us = self.net.now_us;
+        if let Some(write) = self.net.write_of(self.subtask, checkpoint) {
+            write.task.is_recording = false;
+            write.ready_us = write.ready_us.max(now_us);
+        }
+    }
+
+    fn is_consumed(&self, channel: ChannelId) -> bool {
+        self.net.channels[channel.index()].records == 0
     }
 
     fn block(&mut self, channel: ChannelId, checkpoint: CheckpointId) {
@@ -172,28 +263,37 @@ impl Effects for Turn<'_> {
     }
 
     fn start_snapshot(&mut self, task: SnapshotTask, operator: &Operator) {
-        let costs = &self.net.costs;
         let size_bytes = operator.size_bytes();
-        let sync_until_us = self.net.now_us + costs.snapshot_sync_us;
-        let per_kib = size_bytes
-            .div_ceil(1024)
-            .saturating_mul(costs.snapshot_async_us_per_kib);
-        let mut ready_us = sync_until_us + costs.snapshot_async_us.saturating_add(per_kib);
-        *self.busy_until_us = (*self.busy_until_us).max(sync_until_us);
-        self.net.record(EventKind::SnapshotStarted {
-            subtask: self.subtask,
-            checkpoint: task.checkpoint,
-            sync_until_us,
-            size_bytes,
-        });
+        let in_flight_bytes: u64 = task.in_flight.iter().map(InFlight::size_bytes).sum();
+        let write_us = self
+            .costs
+            .write_us(size_bytes.saturating_add(in_flight_bytes));
+        let write_us = write_us.saturating_add(self.costs.snapshot_async_us);
+        let mut sync_until_us = self.net.now_us + self.costs.snapshot_sync_us;
+        let mut ready_us = sync_until_us.saturating_add(write_us);
         let is_slow = |kind| matches!(kind, FaultKind::StorageSlow { .. });
         if let Some(FaultKind::StorageSlow { by_ms }) = self.net.strike(Some(self.subtask), is_slow)
         {
             ready_us = ready_us.saturating_add(by_ms.saturating_mul(1000));
         }
+        if task.is_copy {
+            sync_until_us = ready_us;
+        }
+        *self.busy_until_us = (*self.busy_until_us).max(sync_until_us);
+        let (subtask, checkpoint) = (self.subtask, task.checkpoint);
+        self.net.record(EventKind::SnapshotStarted {
+            subtask,
+            checkpoint,
+            sync_until_us,
+            size_bytes,
+        });
+        for in_flight in task.in_flight.clone() {
+            self.net.record(persisted(subtask, checkpoint, in_flight));
+        }
         self.net.writes.push(Write {
             ready_us,
-            subtask: self.subtask,
+            left_us: self.left_us,
+            subtask,
             task,
         });
     }
