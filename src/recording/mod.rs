@@ -5,6 +5,7 @@
 mod event_time;
 mod fold;
 pub mod ledger;
+mod load;
 mod sentence;
 pub mod view;
 
@@ -15,6 +16,7 @@ use crate::engine::plan::ExecutionGraph;
 use crate::model::{JobGraph, Origin, Record, StreamElement, StreamEvent, SubtaskId};
 
 pub use ledger::{Ledger, Open, Tally};
+pub use load::{Load, LoadMeter};
 pub use view::View;
 
 /// A view is kept after so many events, or after as many as the last one weighs (see [`View::weight`]): so all of them
@@ -257,10 +259,17 @@ impl Recording {
 #[must_use]
 pub fn concerns_barriers(event: &EventKind) -> bool {
     match event {
-        EventKind::Sent { element, .. } => {
+        EventKind::Sent { element, .. } | EventKind::SentAhead { element, .. } => {
             matches!(element, StreamElement::Event(StreamEvent::Barrier(_)))
         }
-        EventKind::InputBlocked { .. }
+        EventKind::TakenAhead { .. }
+        | EventKind::BarrierPromoted { .. }
+        | EventKind::InFlightPersisted { .. }
+        | EventKind::InFlightRestored { .. }
+        | EventKind::IntakePaused { .. }
+        | EventKind::Drained { .. }
+        | EventKind::IntakeResumed { .. }
+        | EventKind::InputBlocked { .. }
         | EventKind::InputUnblocked { .. }
         | EventKind::SnapshotStarted { .. }
         | EventKind::SnapshotWritten { .. }

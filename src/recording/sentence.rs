@@ -1,5 +1,7 @@
 //! One sentence for each event, as the log and the status line show it.
 
+mod in_flight;
+
 use super::Recording;
 use crate::engine::event::{
     CommandOrigin, EventKind, IgnoredAck, JobStatus, Outcome, SubtaskStatus,
@@ -343,7 +345,7 @@ impl Recording {
             EventKind::Subsumed { checkpoint } => {
                 format!("Checkpoint {checkpoint} is subsumed by a newer one and deleted.")
             }
-            _ => String::new(),
+            _ => self.describe_in_flight(event),
         }
     }
 
@@ -451,4 +453,12 @@ pub fn describe_element(element: &StreamElement) -> String {
 /// Microseconds as seconds with milliseconds.
 fn describe_time(at_us: u64) -> String {
     format!("{}.{:03} s", at_us / 1_000_000, at_us / 1000 % 1000)
+}
+
+/// `1 record`, `2 records`.
+fn count(number: usize, what: &str) -> String {
+    match number {
+        1 => format!("1 {what}"),
+        _ => format!("{number} {what}s"),
+    }
 }

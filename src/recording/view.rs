@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use rust_decimal::Decimal;
 
+use super::load::{Load, LoadMeter};
 use crate::engine::event::{AbortReason, CheckpointKind, JobStatus, SubtaskStatus};
 use crate::model::{
     CheckpointId, EventTime, Fault, Key, Record, SplitId, StreamElement, StreamEvent, SubtaskId,
@@ -47,6 +48,8 @@ pub struct View {
     pub faults: Vec<Fault>,
     /// The savepoints that lie in the savepoint folder, by name.
     pub savepoints: Vec<(CheckpointId, String)>,
+    /// The checkpoints for which the sources pause (stop-the-world).
+    pub paused_for: Vec<CheckpointId>,
     /// By script entry: when it fired, if it has.
     pub script_fired_us: Vec<Option<u64>>,
     /// How many times a keyed operator has counted a record (or dropped it as late): numbers the [`Lineage`]s.
@@ -107,6 +110,10 @@ pub struct SubtaskView {
     pub emitted: u64,
     /// The subtask takes nothing before this time.
     pub busy_until_us: u64,
+    /// How it has spent its time; see [`SubtaskView::load`].
+    pub meter: LoadMeter,
+    /// What it has taken since the run's beginning, in bytes.
+    pub processed_bytes: u64,
     /// The checkpoint whose synchronous part lasts until then.
     pub sync: Option<(CheckpointId, u64)>,
     /// Checkpoints whose asynchronous part runs.
@@ -119,6 +126,18 @@ pub struct SubtaskView {
 
 impl SubtaskView {
     pub const RECENT: usize = 64;
+
+    /// How it has spent its time until `at_us` ([`View::at_us`], or later while nothing happens).
+    #[must_use]
+    pub fn load(&self, at_us: u64) -> Load {
+        self.meter.at(at_us)
+    }
+
+    /// An outgoing channel is full.
+    #[must_use]
+    pub fn is_backpressured(&self) -> bool {
+        self.meter.is_backpressured()
+    }
 }
 
 /// How far one split of a source is read.
@@ -158,6 +177,9 @@ pub struct ChannelView {
     pub blocked: Option<(CheckpointId, u64)>,
     /// The last element has passed for good.
     pub ended: bool,
+    /// So many records at its front were in flight in the restored checkpoint: the receiver processes them before
+    /// anything else.
+    pub restored: usize,
 }
 
 impl ChannelView {
@@ -238,7 +260,16 @@ pub enum CheckpointStatus {
 pub struct SnapshotView {
     /// The first barrier was taken (sources: the trigger arrived).
     pub first_barrier_us: Option<u64>,
-    /// The last barrier was taken and the state captured.
+    /// The newest barrier was taken; later than the capture if the checkpoint is unaligned here.
+    pub last_barrier_us: Option<u64>,
+    /// What had been processed here when the first one came, in bytes.
+    pub bytes_before: u64,
+    /// Processed between the first and the last barrier, in bytes (Flink: processed in-flight data).
+    pub processed_bytes: u64,
+    /// Records in flight that became part of the checkpoint (Flink: persisted in-flight data).
+    pub persisted_bytes: u64,
+    pub persisted_records: u64,
+    /// The state was captured: at the last barrier, or at the first one if the checkpoint is unaligned here.
     pub captured_us: Option<u64>,
     pub sync_until_us: Option<u64>,
     pub written_us: Option<u64>,
@@ -256,4 +287,25 @@ pub struct SnapshotView {
     pub windows: BTreeMap<(TimeWindow, Key), Decimal>,
     /// The records counted in the captured state.
     pub counted: Lineage,
+}
+
+impl SnapshotView {
+    /// From the first barrier to the last one so far; 0 where there is only one input (Flink: alignment duration).
+    #[must_use]
+    pub fn alignment_us(&self) -> Option<u64> {
+        Some(self.last_barrier_us? - self.first_barrier_us?)
+    }
+
+    /// From the trigger at `triggered_us` to the first barrier.
+    #[must_use]
+    pub fn start_delay_us(&self, triggered_us: u64) -> Option<u64> {
+        Some(self.first_barrier_us? - triggered_us)
+    }
+
+    /// Whether records in flight are part of it. Where nothing was under way, an unaligned checkpoint is none, as in
+    /// Flink's web interface.
+    #[must_use]
+    pub fn is_unaligned(&self) -> bool {
+        self.persisted_bytes > 0
+    }
 }

@@ -13,6 +13,7 @@ use crate::model::{
     OperatorSpec, Origin, Partitioning, Position, Record, SinkSpec, SourceKind, SourceSpec,
     SplitId, StreamElement, StreamEvent, SubtaskId, Uid, Vertex, VertexCosts,
 };
+use crate::recording::LoadMeter;
 use crate::recording::View;
 use crate::recording::view::{
     ChannelView, CheckpointStatus, CheckpointView, InFlight, Lineage, Row, SnapshotView, SplitView,
@@ -73,6 +74,8 @@ fn idle_subtask() -> SubtaskView {
         processed: 0,
         emitted: 0,
         busy_until_us: 0,
+        meter: LoadMeter::default(),
+        processed_bytes: 0,
         sync: None,
         writing: Vec::new(),
         counted: Lineage::default(),
@@ -116,6 +119,7 @@ fn channel(blocked: bool, queue: Vec<InFlight>) -> ChannelView {
         queue: queue.into(),
         blocked: blocked.then_some((CheckpointId(3), 387_000)),
         ended: false,
+        restored: 0,
     }
 }
 
@@ -255,6 +259,7 @@ pub fn two_sources() -> Moment {
         failover: None,
         faults: Vec::new(),
         savepoints: Vec::new(),
+        paused_for: Vec::new(),
         script_fired_us: Vec::new(),
         store: vec![CheckpointId(1), CheckpointId(2)],
         state_changes: 0,

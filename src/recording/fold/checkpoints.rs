@@ -140,7 +140,7 @@ impl View {
         let view = self.subtask(subtask);
         view.sync = Some((checkpoint, sync_until_us));
         view.writing.push(checkpoint);
-        view.busy_until_us = view.busy_until_us.max(sync_until_us);
+        view.set_busy(at_us, view.busy_until_us.max(sync_until_us));
         let offset = is_source.then_some(view.offset);
         let rows = view
             .rows
@@ -151,6 +151,7 @@ impl View {
         let counted = view.counted;
         self.edit_snapshot(checkpoint, subtask, |snapshot| {
             snapshot.first_barrier_us.get_or_insert(at_us);
+            snapshot.last_barrier_us.get_or_insert(at_us);
             snapshot.captured_us = Some(at_us);
             snapshot.sync_until_us = Some(sync_until_us);
             snapshot.size_bytes = size_bytes;

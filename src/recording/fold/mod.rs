@@ -1,19 +1,16 @@
 //! The fold: how each event changes the view. Nothing else ever writes to a view.
 
+mod channels;
 mod checkpoints;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use super::view::{
-    ChannelView, FailoverView, InFlight, Lineage, Row, SplitView, SubtaskView, View,
-};
+use super::load::LoadMeter;
+use super::view::{ChannelView, FailoverView, Lineage, Row, SplitView, SubtaskView, View};
 use crate::engine::event::{CommandOrigin, EventKind, JobStatus, SubtaskStatus, TraceEvent};
 use crate::engine::plan::ExecutionGraph;
-use crate::model::{
-    ChannelId, CheckpointId, Command, Decimal, EventTime, Key, Record, SplitId, StreamElement,
-    StreamEvent, SubtaskId,
-};
+use crate::model::{CheckpointId, Command, Decimal, EventTime, Key, Record, SplitId, SubtaskId};
 
 impl View {
     /// Before the first event.
@@ -35,6 +32,7 @@ impl View {
             failover: None,
             faults: Vec::new(),
             savepoints: Vec::new(),
+            paused_for: Vec::new(),
             script_fired_us: vec![None; script_entries],
             state_changes: 0,
         }
@@ -47,7 +45,15 @@ impl View {
         self.at_us = event.at_us;
         match &event.kind {
             EventKind::Sent { .. }
+            | EventKind::SentAhead { .. }
             | EventKind::Taken { .. }
+            | EventKind::TakenAhead { .. }
+            | EventKind::BarrierPromoted { .. }
+            | EventKind::InFlightPersisted { .. }
+            | EventKind::InFlightRestored { .. }
+            | EventKind::Backpressured { .. }
+            | EventKind::IntakePaused { .. }
+            | EventKind::IntakeResumed { .. }
             | EventKind::ChannelCleared { .. }
             | EventKind::InputBlocked { .. }
             | EventKind::InputUnblocked { .. } => self.apply_channel(plan, &event.kind),
@@ -73,53 +79,6 @@ impl View {
 
     fn subtask(&mut self, id: SubtaskId) -> &mut SubtaskView {
         &mut self.subtasks[id.index()]
-    }
-
-    fn channel(&mut self, id: ChannelId) -> &mut ChannelView {
-        &mut self.channels[id.index()]
-    }
-
-    fn apply_channel(&mut self, plan: &ExecutionGraph, event: &EventKind) {
-        let at_us = self.at_us;
-        match event {
-            EventKind::Sent {
-                channel,
-                element,
-                ready_us,
-            } => self.channel(*channel).queue.push_back(InFlight {
-                element: element.clone(),
-                sent_us: at_us,
-                ready_us: *ready_us,
-            }),
-            EventKind::Taken { channel } => self.take(plan, *channel),
-            EventKind::ChannelCleared { channel } => {
-                *self.channel(*channel) = ChannelView::default();
-            }
-            EventKind::InputBlocked {
-                channel,
-                checkpoint,
-            } => self.channel(*channel).blocked = Some((*checkpoint, at_us)),
-            EventKind::InputUnblocked { channel, .. } => self.channel(*channel).blocked = None,
-            _ => {}
-        }
-    }
-
-    fn take(&mut self, plan: &ExecutionGraph, id: ChannelId) {
-        let at_us = self.at_us;
-        let to = plan.channel(id).to;
-        let Some(item) = self.channel(id).queue.pop_front() else {
-            return;
-        };
-        match item.element {
-            StreamElement::Record(_) => self.subtask(to).processed += 1,
-            StreamElement::Event(StreamEvent::Barrier(barrier)) => {
-                self.edit_snapshot(barrier.id, to, |snapshot| {
-                    snapshot.first_barrier_us.get_or_insert(at_us);
-                });
-            }
-            StreamElement::Event(StreamEvent::EndOfPartition) => self.channel(id).ended = true,
-            StreamElement::Event(_) => {}
-        }
     }
 
     fn apply_job(&mut self, event: &EventKind) {
@@ -189,7 +148,8 @@ impl View {
                 subtask, record, ..
             } => self.collect(*subtask, record),
             EventKind::Busy { subtask, until_us } => {
-                self.subtask(*subtask).busy_until_us = *until_us;
+                let at_us = self.at_us;
+                self.subtask(*subtask).set_busy(at_us, *until_us);
             }
             EventKind::SubtaskStatus { subtask, status } => {
                 if *status == SubtaskStatus::Initializing {
@@ -230,8 +190,11 @@ impl View {
     }
 
     fn set_status(&mut self, subtask: SubtaskId, status: SubtaskStatus) {
+        let at_us = self.at_us;
         let view = self.subtask(subtask);
         view.status = status;
+        let runs = matches!(status, SubtaskStatus::Running | SubtaskStatus::EndOfData);
+        view.meter.set_running(at_us, runs);
         if matches!(status, SubtaskStatus::Failed | SubtaskStatus::Canceled) {
             view.sync = None;
             view.writing.clear();
@@ -289,6 +252,11 @@ impl View {
 }
 
 impl SubtaskView {
+    fn set_busy(&mut self, at_us: u64, busy_until_us: u64) {
+        self.busy_until_us = busy_until_us;
+        self.meter.set_busy(at_us, busy_until_us);
+    }
+
     fn new() -> Self {
         Self {
             status: SubtaskStatus::Initializing,
@@ -304,6 +272,8 @@ impl SubtaskView {
             processed: 0,
             emitted: 0,
             busy_until_us: 0,
+            meter: LoadMeter::default(),
+            processed_bytes: 0,
             sync: None,
             writing: Vec::new(),
             counted: Lineage::default(),

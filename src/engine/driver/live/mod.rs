@@ -24,7 +24,9 @@ use crate::engine::coordinator::{CheckpointCoordinator, JobEnd};
 use crate::engine::event::{EventKind, JobStatus, TraceEvent};
 use crate::engine::plan::{ExecutionGraph, SubtaskPlan};
 use crate::engine::subtask::TaskMessage;
-use crate::model::{CheckpointId, Decimal, JobGraph, Key, OperatorSpec, SubtaskId};
+use crate::model::{
+    CheckpointConfig, CheckpointId, CheckpointMode, Decimal, JobGraph, Key, OperatorSpec, SubtaskId,
+};
 use attempt::Attempt;
 use faults::LiveFaults;
 pub use wire::{Collected, MAX_KEPT_RECORDS};
@@ -89,6 +91,9 @@ pub fn run(
     resources: Resources,
     options: LiveOptions,
 ) -> Result<LiveOutcome, String> {
+    if let Some(reason) = refusal(&job.config.checkpointing) {
+        return Err(reason.to_owned());
+    }
     let meters: Vec<Meter> = plan.subtasks.iter().map(|_| Meter::default()).collect();
     let start = resources.start.clone();
     let from = start
@@ -160,6 +165,19 @@ fn keyed_sums(
         Some(contents.rows)
     };
     subtasks.map(rows).collect()
+}
+
+/// Why a job with these checkpoints cannot run here.
+fn refusal(config: &CheckpointConfig) -> Option<&'static str> {
+    if config.mode == CheckpointMode::StopTheWorld {
+        return Some(
+            "The live driver does not stop the world. Run this job stepped, or choose another checkpointing mode.",
+        );
+    }
+    config.is_unaligned().then_some(
+        "The live driver's channels hold buffers that no barrier overtakes, so it takes no unaligned checkpoints. Run \
+         this job stepped, or switch unaligned checkpoints off.",
+    )
 }
 
 /// A restore that is ready: from which checkpoint, and the operators with their state.

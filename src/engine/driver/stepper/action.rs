@@ -1,6 +1,6 @@
 //! What can happen next.
 
-use super::{Stepper, Task};
+use super::Stepper;
 use crate::engine::coordinator::Timer;
 use crate::model::{ChannelId, CheckpointId, SubtaskId, When};
 
@@ -19,6 +19,8 @@ pub enum Action {
     DeliverAhead(ChannelId),
     /// The time that barriers had to align is over at the subtask.
     AlignmentTimeout(SubtaskId),
+    /// The world stands still: every subtask copies its state.
+    CopyAll(CheckpointId),
     /// The coordinator's oldest message reaches the subtask.
     ToTask(SubtaskId),
     /// The subtask's oldest message reaches the coordinator.
@@ -83,6 +85,7 @@ impl Stepper {
             .collect();
         self.add_sources(&credits, &mut actions);
         self.add_deliveries(&credits, &mut actions);
+        self.add_copies(&mut actions);
         self.add_alignment_timeouts(&mut actions);
         self.add_messages(&mut actions);
         self.add_storage(&mut actions);
@@ -120,16 +123,6 @@ impl Stepper {
                 actions.push((at_us, Action::Deliver(plan.id)));
             }
         }
-    }
-
-    /// Whether every outgoing channel has room for one more record.
-    fn has_credit(&self, task: &Task) -> bool {
-        let capacity = self.job.config.channel_capacity as usize;
-        let mut outputs = task
-            .subtask
-            .iter()
-            .flat_map(crate::engine::subtask::Subtask::outputs);
-        outputs.all(|channel| self.net.channels[channel.index()].records < capacity)
     }
 
     fn add_messages(&self, actions: &mut Vec<(u64, Action)>) {

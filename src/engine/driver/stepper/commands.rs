@@ -14,6 +14,7 @@ impl Stepper {
     pub fn command(&mut self, command: &Command) {
         self.net.step += 1;
         self.obey_command(command, CommandOrigin::Person);
+        self.note_pressure();
     }
 
     /// Let time pass without anything happening: only up to the next enabled action. Where none is, time stands.

@@ -14,6 +14,7 @@ use crate::engine::coordinator::JobEnd;
 use crate::engine::coordinator::restart::{RestartBackoff, Verdict};
 use crate::engine::driver::resources::Prepared;
 use crate::engine::event::{CommandOrigin, EventKind, JobStatus, SubtaskStatus};
+use crate::engine::in_flight::InFlight;
 use crate::engine::subtask::Subtask;
 use crate::model::{CheckpointId, Command, FailoverStrategy, RestartStrategy, SubtaskId};
 
@@ -243,12 +244,21 @@ impl Stepper {
     /// Subtasks begin, with what was prepared for them.
     pub(super) fn deploy(&mut self, from: Option<CheckpointId>, ready: Vec<(SubtaskId, Ready)>) {
         self.set_status(JobStatus::Running);
-        for (id, ready) in ready {
-            self.deploy_one(id.index(), from, ready);
+        let mut in_flight = Vec::new();
+        for (id, mut ready) in ready {
+            let own = std::mem::take(&mut ready.0.in_flight);
+            self.deploy_one(id.index(), (from, &own), ready);
+            in_flight.extend(own.into_iter().map(|it| (id, it)));
         }
+        self.put_back(in_flight);
     }
 
-    fn deploy_one(&mut self, index: usize, from: Option<CheckpointId>, ready: Ready) {
+    fn deploy_one(
+        &mut self,
+        index: usize,
+        (from, in_flight): (Option<CheckpointId>, &[InFlight]),
+        ready: Ready,
+    ) {
         let (prepared, contents) = ready;
         let plan = self.plan.clone();
         let plan = &plan.subtasks[index];
@@ -263,8 +273,7 @@ impl Stepper {
             state: contents.rows,
             windows: contents.windows,
         });
-        self.set_subtask_status(plan.id, SubtaskStatus::Running);
-        self.coordinator.on_running(plan.id);
+        self.begin_recovery(plan.id, in_flight);
         if prepared.finished {
             self.turn(plan.id, |subtask, turn| subtask.finish_restored(turn));
         }
@@ -277,7 +286,7 @@ impl Stepper {
         }
     }
 
-    fn set_subtask_status(&mut self, subtask: SubtaskId, status: SubtaskStatus) {
+    pub(super) fn set_subtask_status(&mut self, subtask: SubtaskId, status: SubtaskStatus) {
         let current = &mut self.tasks[subtask.index()].status;
         if *current != status {
             *current = status;

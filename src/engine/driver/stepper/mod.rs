@@ -10,9 +10,12 @@ mod commands;
 mod deliveries;
 mod failover;
 mod faults;
+mod halt;
 mod net;
 mod orders;
+mod pressure;
 mod project;
+mod put_back;
 mod savepoints;
 mod sources;
 mod timeouts;
@@ -33,6 +36,7 @@ use super::places::{AfterSavepoint, Places};
 use super::resources::{Prepared, Resources};
 use super::rng::SplitMix64;
 use failover::Recovery;
+use halt::Halt;
 use net::{Net, ToTask, Turn};
 
 /// One slot of the execution graph, with or without a running subtask in it.
@@ -44,6 +48,8 @@ struct Task {
     /// The job's, or the operator's own.
     costs: CostModel,
     next_emit_us: u64,
+    /// One of its outputs is full.
+    is_backpressured: bool,
     /// A source: when it is idle, if no record comes before. None: never, or it is.
     idle_at_us: Option<u64>,
     /// A source: it has nothing to read before this time, whatever happens to the job meanwhile.
@@ -89,6 +95,8 @@ pub struct Stepper {
     after_savepoint: Option<AfterSavepoint>,
     /// By script entry: whether it has fired.
     fired: Vec<bool>,
+    /// The checkpoints for which the world stands still, oldest first.
+    halts: Vec<Halt>,
 }
 
 impl Stepper {
@@ -114,6 +122,7 @@ impl Stepper {
             busy_until_us: 0,
             costs: costs_of(&job, plan),
             next_emit_us: 0,
+            is_backpressured: false,
             idle_at_us: None,
             silent_until_us: 0,
             emitted: 0,
@@ -135,6 +144,7 @@ impl Stepper {
             places: Places::new(resources.storage.clone(), resources.savepoints.clone()),
             after_savepoint: None,
             fired: vec![false; job.script.len()],
+            halts: Vec::new(),
             job,
             plan,
             resources,
@@ -238,6 +248,7 @@ impl Stepper {
             Action::Deliver(channel) => self.deliver(channel),
             Action::DeliverAhead(channel) => self.deliver_ahead(channel),
             Action::AlignmentTimeout(subtask) => self.time_out_alignment(subtask),
+            Action::CopyAll(checkpoint) => self.copy_all(checkpoint),
             Action::ToTask(subtask) => self.deliver_to_task(subtask),
             Action::ToCoordinator(subtask) => self.deliver_to_coordinator(subtask),
             Action::FinishWrite(index) => self.finish_write(index),
@@ -246,6 +257,7 @@ impl Stepper {
             Action::Restart => self.restart(),
             Action::Deploy => self.finish_deployment(),
         }
+        self.note_pressure();
     }
 
     /// Give one subtask a turn, and deal with its failure.
@@ -287,6 +299,9 @@ impl Stepper {
             SubtaskStatus::EndOfData
         };
         if status != task.status {
+            if task.status == SubtaskStatus::Initializing {
+                self.coordinator.on_running(id);
+            }
             task.status = status;
             self.net.record(EventKind::SubtaskStatus {
                 subtask: id,

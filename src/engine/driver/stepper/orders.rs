@@ -57,6 +57,7 @@ impl Stepper {
                 let now_us = self.net.now_us;
                 self.coordinator.on_location(checkpoint, is_made, now_us);
             }
+            Order::Trigger { barrier, .. } if self.stops_the_world() => self.pause_intake(barrier),
             Order::Trigger { subtask, barrier } => {
                 self.net.tell_task(subtask, ToTask::Trigger(barrier));
             }
@@ -88,7 +89,16 @@ impl Stepper {
                 ..
             } => self.savepoint_decided(checkpoint, is_complete),
             Order::FailJob { cause, subtask } => self.fail(subtask.as_slice(), &cause),
-            Order::Record(event) => self.net.record(event),
+            Order::Record(event) => {
+                let over = match event {
+                    EventKind::Completed { checkpoint } | EventKind::Aborted { checkpoint, .. } => {
+                        Some(checkpoint)
+                    }
+                    _ => None,
+                };
+                self.net.record(event);
+                over.into_iter().for_each(|id| self.resume_intake(id));
+            }
         }
     }
 

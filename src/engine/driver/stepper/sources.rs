@@ -10,7 +10,8 @@ impl Stepper {
             let Some(subtask) = &task.subtask else {
                 continue;
             };
-            if !subtask.is_reading() || !credits[plan.id.index()] {
+            let may_emit = self.is_intake_open() && credits[plan.id.index()];
+            if !subtask.is_reading() || !may_emit {
                 continue;
             }
             let emit_us = task.next_emit_us.max(task.busy_until_us);
