@@ -42,7 +42,7 @@ pub fn play(job: &JobGraph, dir: &Path, limits: Limits) -> Played {
     let plan = Arc::new(ExecutionGraph::of(job));
     let mut stepper = match start(job, &plan, dir) {
         Ok(stepper) => stepper,
-        Err(reason) => return refused(reason),
+        Err(reason) => return refused(&reason),
     };
     let (events, end) = run(&mut stepper, limits);
     let mut violations = laws::check(&History::read(job, &plan, &events));
@@ -55,7 +55,7 @@ pub fn play(job: &JobGraph, dir: &Path, limits: Limits) -> Played {
     Played { events, violations }
 }
 
-fn refused(reason: String) -> Played {
+fn refused(reason: &str) -> Played {
     let sentence = format!("the job cannot begin: {reason}");
     let violation = Violation {
         law: 0,
@@ -94,9 +94,9 @@ fn run(stepper: &mut Stepper, limits: Limits) -> (Vec<TraceEvent>, End) {
     let until_us = limits.until_us.unwrap_or(u64::MAX);
     let mut events = stepper.take_log();
     for _ in 0..limits.max_steps {
-        let stepped = stepper.step_until(until_us);
+        let goes_on = stepper.step_until(until_us);
         events.append(&mut stepper.take_log());
-        if !stepped {
+        if !goes_on {
             let status = stepper.status().clone();
             let end = match status {
                 status if status.is_terminal() => End::Over,

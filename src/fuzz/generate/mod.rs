@@ -26,6 +26,7 @@ pub fn job(seed: u64) -> JobGraph {
 }
 
 /// What the generator may use.
+#[expect(clippy::struct_excessive_bools, reason = "a list of switches")]
 pub(super) struct Features {
     pub at_least_once: bool,
     pub stop_the_world: bool,

@@ -53,7 +53,6 @@ fn when(chance: &mut Chance, job: &JobGraph) -> When {
 
 fn command(chance: &mut Chance, job: &JobGraph) -> Command {
     match chance.between(0, 99) {
-        0..=34 => Command::Checkpoint,
         35..=49 => crash(chance, job),
         50..=56 if FEATURES.crash_many => crash_many(chance, job),
         57..=74 if FEATURES.faults => Command::Inject(fault(chance, job)),

@@ -65,7 +65,8 @@ impl History<'_> {
                 place,
                 ..
             } => {
-                if !self.lane(*channel).promote(*checkpoint, *place as usize) {
+                let is_there = self.lane(*channel).promote(*checkpoint, *place as usize);
+                if !is_there {
                     let name = self.plan.channel_name(*channel);
                     let text = format!("barrier {checkpoint} moves up on {name}, but is not there");
                     self.violate(18, at, text);
@@ -177,7 +178,7 @@ impl History<'_> {
                 key,
                 window,
                 value,
-            } => self.fire(at, *subtask, (Some(*window), key.clone()), *value),
+            } => self.fire(at, *subtask, &(Some(*window), key.clone()), *value),
             EventKind::LateDropped { subtask, record } => {
                 self.effect(at, *subtask, record.origin);
                 self.tasks[subtask.index()].image.seen.push(record.origin);
@@ -256,8 +257,8 @@ impl History<'_> {
         self.tasks[subtask.index()].image.cells.insert(cell, value);
     }
 
-    fn fire(&mut self, at: usize, subtask: SubtaskId, cell: super::Cell, value: Decimal) {
-        let held = self.tasks[subtask.index()].image.cells.remove(&cell);
+    fn fire(&mut self, at: usize, subtask: SubtaskId, cell: &super::Cell, value: Decimal) {
+        let held = self.tasks[subtask.index()].image.cells.remove(cell);
         if held != Some(value) {
             let name = self.plan.subtask_name(subtask);
             let text = format!(

@@ -220,8 +220,8 @@ pub fn store(history: &History) -> Vec<Violation> {
     for (at, event) in history.events.iter().enumerate() {
         match &event.kind {
             EventKind::Completed { checkpoint } => {
-                let story = history.checkpoints.get(checkpoint);
-                if story.is_some_and(|story| !story.kind.is_savepoint()) {
+                let known = history.checkpoints.get(checkpoint);
+                if known.is_some_and(|story| !story.kind.is_savepoint()) {
                     store.push(*checkpoint);
                 }
             }

@@ -24,12 +24,12 @@ struct Side<'a> {
 
 fn alignment_of(history: &History, capture: &Capture) -> Alignment {
     let plan = history.plan.subtask(capture.subtask);
-    let barriers = plan.inputs.iter().filter_map(|channel| {
+    let mut barriers = plan.inputs.iter().filter_map(|channel| {
         let lane = history.lane_at(*channel, capture.at)?;
         let (barrier, sent) = lane.barrier(capture.checkpoint)?;
         (sent.sent < capture.at).then_some(barrier.alignment)
     });
-    barriers.last().unwrap_or(Alignment::Aligned)
+    barriers.next_back().unwrap_or(Alignment::Aligned)
 }
 
 fn sides<'a>(history: &'a History) -> Vec<Side<'a>> {
@@ -253,7 +253,7 @@ pub fn conservation(history: &History) -> Vec<Violation> {
 }
 
 /// The source offsets that a checkpoint holds; those of finished sources are their last.
-fn offsets_of(
+pub(super) fn offsets_of(
     history: &History,
     story: &Story,
 ) -> std::collections::BTreeMap<crate::model::SplitId, u64> {

@@ -8,7 +8,7 @@ use crate::engine::event::{CheckpointKind, EventKind, JobStatus, SubtaskStatus};
 use crate::model::{CheckpointMode, Decimal, JobGraph, OperatorSpec, SplitId, Uid, Vertex};
 
 /// A stop-with-savepoint completed: the job ends before its data does.
-fn is_stopped(history: &History) -> bool {
+pub(super) fn is_stopped(history: &History) -> bool {
     history.checkpoints.values().any(|story| {
         story.completed.is_some() && matches!(story.kind, CheckpointKind::StopWithSavepoint { .. })
     })

@@ -66,8 +66,8 @@ pub fn aligned_timeout(history: &History) -> Vec<Violation> {
                 channel,
                 checkpoint,
                 ..
-            } => (*channel, *checkpoint, true),
-            EventKind::InFlightPersisted {
+            }
+            | EventKind::InFlightPersisted {
                 channel,
                 checkpoint,
                 ..

@@ -10,6 +10,7 @@ mod gate;
 mod multiplicity;
 mod sinks;
 mod state;
+mod time;
 
 pub use super::history::{History, Violation};
 
@@ -21,7 +22,7 @@ pub struct Law {
 }
 
 /// Those that an event log can show. The others are about files and access to state, and have tests of their own.
-pub const LAWS: [Law; 24] = [
+pub const LAWS: [Law; 25] = [
     law(
         1,
         "aligned: state n reflects exactly the records before barrier n",
@@ -121,6 +122,11 @@ pub const LAWS: [Law; 24] = [
         sinks::together,
     ),
     law(
+        31,
+        "windows fire once, when their time has come",
+        time::windows,
+    ),
+    law(
         32,
         "a job ends after a checkpoint begun at the end of its data",
         ending::final_checkpoint,
@@ -147,7 +153,7 @@ pub fn sentence(number: u8) -> &'static str {
     match (found, number) {
         (Some(law), _) => law.sentence,
         (None, 28) => "each key is at its owner",
-        (None, 31) => "a window fires once, with what it holds",
+        (None, 27) => "a plain savepoint commits nothing",
         _ => "the run as a whole is sound",
     }
 }

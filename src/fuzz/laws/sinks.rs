@@ -25,7 +25,8 @@ fn transactions(history: &History) -> (BTreeMap<TransactionId, Transaction>, Vec
     for (at, event) in history.events.iter().enumerate() {
         match &event.kind {
             EventKind::TransactionBegun { transaction, .. } => {
-                if all.insert(*transaction, Transaction::default()).is_some() {
+                let before = all.insert(*transaction, Transaction::default());
+                if before.is_some() {
                     let text = format!("transaction {transaction} is begun twice");
                     found.push(violation(24, at, text));
                 }
@@ -146,6 +147,7 @@ pub fn committed_once(history: &History) -> Vec<Violation> {
 /// Breaks if a transaction is committed with an aborted checkpoint, or with a plain savepoint.
 pub fn visible(history: &History) -> Vec<Violation> {
     let (all, _) = transactions(history);
+    let exactly = history.job.config.checkpointing.mode != CheckpointMode::AtLeastOnce;
     let mut found = Vec::new();
     for (id, transaction) in &all {
         let Some(at) = transaction.committed else {
@@ -158,10 +160,23 @@ pub fn visible(history: &History) -> Vec<Violation> {
         };
         let mut since = history.checkpoints.range(first..);
         let complete = |kind: CheckpointKind| !matches!(kind, CheckpointKind::Savepoint(_));
-        let covered = since.any(|(_, story)| {
+        let covered = since.find(|(_, story)| {
             complete(story.kind) && story.completed.is_some_and(|done| done < at)
         });
-        if !covered {
+        if let Some((cover, story)) = covered {
+            let offsets = super::cut::offsets_of(history, story);
+            let is_beyond = |origin: &&Origin| {
+                let read = offsets.get(&origin.split).copied().unwrap_or(0);
+                origin.offset > read
+            };
+            if exactly && let Some(origin) = transaction.records.iter().find(is_beyond) {
+                let text = format!(
+                    "record {} is visible with checkpoint {cover}, whose sources have not read it",
+                    origin.offset
+                );
+                found.push(violation(25, at, text));
+            }
+        } else {
             let saved = history.checkpoints.get(&first);
             let by_savepoint = saved.is_some_and(|story| !complete(story.kind));
             let law = if by_savepoint { 27 } else { 25 };
