@@ -79,7 +79,7 @@ pub fn run(
 ) -> io::Result<()> {
     let next = AtomicU64::new(seeds.start);
     let stop = AtomicBool::new(false);
-    let folder = tempfile::tempdir()?;
+    let folder = folder()?;
     let (sender, receiver) = crossbeam_channel::bounded(MAX_AHEAD);
     thread::scope(|scope| {
         for number in 0..threads.max(1) {
@@ -110,6 +110,12 @@ pub fn run(
         }
     });
     Ok(())
+}
+
+/// In memory where the system has a place for that: what is written here need not survive anything.
+fn folder() -> io::Result<tempfile::TempDir> {
+    let in_memory = tempfile::tempdir_in("/dev/shm");
+    in_memory.or_else(|_| tempfile::tempdir())
 }
 
 /// One seed: run, judged, and shrunk if it fails.

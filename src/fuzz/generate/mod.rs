@@ -42,7 +42,7 @@ pub(super) struct Features {
 }
 
 pub(super) const FEATURES: Features = Features {
-    at_least_once: false,
+    at_least_once: true,
     stop_the_world: false,
     unaligned: false,
     interval: false,

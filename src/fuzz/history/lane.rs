@@ -1,6 +1,6 @@
 //! One life of a channel: what was put on it, and what was taken, by the index of the event.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::model::{
     ChannelId, CheckpointBarrier, CheckpointId, Record, StreamElement, StreamEvent,
@@ -16,6 +16,9 @@ pub struct Lane {
     pub events: Vec<Sent<StreamEvent>>,
     pub blocks: Vec<Block>,
     queue: VecDeque<Place>,
+    /// The first place among the events of each barrier.
+    barriers: BTreeMap<CheckpointId, usize>,
+    ended: Option<usize>,
 }
 
 /// An element with the events at which it was sent and taken.
@@ -58,6 +61,8 @@ impl Lane {
             events: Vec::new(),
             blocks: Vec::new(),
             queue: VecDeque::new(),
+            barriers: BTreeMap::new(),
+            ended: None,
         }
     }
 
@@ -73,6 +78,16 @@ impl Lane {
                 Place::Record(self.records.len() - 1)
             }
             StreamElement::Event(event) => {
+                let index = self.events.len();
+                match event {
+                    StreamEvent::Barrier(barrier) => {
+                        self.barriers.entry(barrier.id).or_insert(index);
+                    }
+                    StreamEvent::EndOfPartition => {
+                        self.ended.get_or_insert(sent);
+                    }
+                    _ => {}
+                }
                 self.events.push(Sent {
                     what: *event,
                     sent,
@@ -137,8 +152,16 @@ impl Lane {
         &self,
         checkpoint: CheckpointId,
     ) -> Option<(&CheckpointBarrier, &Sent<StreamEvent>)> {
-        self.barriers()
-            .find(|(barrier, _)| barrier.id == checkpoint)
+        let sent = &self.events[*self.barriers.get(&checkpoint)?];
+        match &sent.what {
+            StreamEvent::Barrier(barrier) => Some((barrier, sent)),
+            _ => None,
+        }
+    }
+
+    /// When the last thing was sent that there will ever be.
+    pub fn ended(&self) -> Option<usize> {
+        self.ended
     }
 
     /// When `event` was sent.

@@ -41,9 +41,7 @@ fn sides<'a>(history: &'a History) -> Vec<Side<'a>> {
                 continue;
             };
             let barrier = lane.barrier(capture.checkpoint).map(|(_, sent)| sent.sent);
-            let ended = lane
-                .sent_event(StreamEvent::EndOfPartition)
-                .is_some_and(|sent| sent.sent < capture.at);
+            let ended = lane.ended().is_some_and(|sent| sent < capture.at);
             let border = match barrier {
                 Some(sent) => Some(sent),
                 None if ended => Some(capture.at),

@@ -138,7 +138,7 @@ fn missing_marker(
         return None;
     }
     let lanes = || plan.inputs.iter().filter_map(|id| history.lane_at(*id, at));
-    let ended = lanes().any(|lane| lane.sent_event(StreamEvent::EndOfPartition).is_some());
+    let ended = lanes().any(|lane| lane.ended().is_some());
     let taken: Vec<usize> = lanes()
         .filter_map(|lane| lane.barrier(checkpoint)?.1.taken)
         .collect();
