@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use super::history::{History, Violation};
 use super::laws;
+use crate::engine::driver::resources::SavepointTarget;
 use crate::engine::driver::stepper::Stepper;
 use crate::engine::driver::{Feeds, Resources};
 use crate::engine::event::{JobStatus, TraceEvent};
 use crate::engine::plan::ExecutionGraph;
-use crate::engine::storage;
+use crate::engine::storage::{self, CheckpointStorage, MemoryStorage};
 use crate::model::{JobGraph, RestartStrategy};
 
 /// How long a run may last.
@@ -76,9 +77,18 @@ fn start(job: &JobGraph, plan: &Arc<ExecutionGraph>, dir: &Path) -> Result<Stepp
         storage,
         dir: dir.join("state"),
         start: None,
-        savepoints: None,
+        savepoints: Some(Arc::new(SavepointsInMemory)),
     };
     Stepper::new(Arc::new(job.clone()), plan.clone(), resources)
+}
+
+/// A savepoint folder that keeps nothing on the disk.
+struct SavepointsInMemory;
+
+impl SavepointTarget for SavepointsInMemory {
+    fn open(&self, name: &str) -> Result<(String, Arc<dyn CheckpointStorage>), String> {
+        Ok((name.to_owned(), Arc::new(MemoryStorage::default())))
+    }
 }
 
 /// Why a run is over.

@@ -45,14 +45,14 @@ pub(super) const FEATURES: Features = Features {
     at_least_once: true,
     stop_the_world: false,
     unaligned: false,
-    interval: false,
-    strategies: false,
-    crash_many: false,
-    savepoints: false,
-    faults: false,
+    interval: true,
+    strategies: true,
+    crash_many: true,
+    savepoints: true,
+    faults: true,
     windows: true,
     sinks: false,
-    vertex_costs: false,
+    vertex_costs: true,
 };
 
 #[cfg(test)]

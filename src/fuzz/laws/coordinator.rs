@@ -12,18 +12,16 @@ use crate::model::{CheckpointId, Command, SubtaskId};
 /// Breaks if a refused request uses up an id, or a restart turns the counter back.
 pub fn ids(history: &History) -> Vec<Violation> {
     let mut found = Vec::new();
-    let mut last: Option<CheckpointId> = None;
+    let mut last = CheckpointId(0);
     for (at, event) in history.events.iter().enumerate() {
         let EventKind::Triggered { checkpoint, .. } = event.kind else {
             continue;
         };
-        if let Some(last) = last
-            && checkpoint.0 != last.0 + 1
-        {
+        if checkpoint.0 != last.0 + 1 {
             let text = format!("checkpoint {checkpoint} follows {last}");
             found.push(violation(11, at, text));
         }
-        last = Some(checkpoint);
+        last = checkpoint;
     }
     found
 }
@@ -182,9 +180,14 @@ pub fn failures(history: &History) -> Vec<Violation> {
         match &event.kind {
             EventKind::Aborted { checkpoint, reason } => {
                 let story = history.checkpoints.get(checkpoint);
-                let is_savepoint = story.is_some_and(|story| story.kind.is_savepoint());
                 let by_task = matches!(reason, AbortReason::AsyncException);
-                let counts = reason.counts_as_failure() && (!is_savepoint || by_task);
+                // One that is to end the job fails it by itself, without counting.
+                let may_count = match story.map(|story| story.kind) {
+                    Some(CheckpointKind::StopWithSavepoint { .. }) => false,
+                    Some(CheckpointKind::Savepoint(_)) => by_task,
+                    _ => true,
+                };
+                let counts = may_count && reason.counts_as_failure();
                 if counts && *checkpoint > last_success {
                     count += 1;
                     if count > tolerable {
@@ -195,7 +198,7 @@ pub fn failures(history: &History) -> Vec<Violation> {
             }
             EventKind::Completed { checkpoint } => {
                 count = 0;
-                last_success = last_success.max(*checkpoint);
+                last_success = *checkpoint;
             }
             EventKind::JobStatus(JobStatus::Restarting { cause } | JobStatus::Failed { cause }) => {
                 let exceeded = cause.contains(THRESHOLD);
@@ -217,6 +220,7 @@ pub fn store(history: &History) -> Vec<Violation> {
     let mut store: Vec<CheckpointId> = Vec::new();
     let retained = history.job.config.checkpointing.retained as usize;
     let mut wanted: Option<Option<CheckpointId>> = None;
+    let mut is_latest_torn = false;
     for (at, event) in history.events.iter().enumerate() {
         match &event.kind {
             EventKind::Completed { checkpoint } => {
@@ -236,8 +240,15 @@ pub fn store(history: &History) -> Vec<Violation> {
             EventKind::CommandAccepted {
                 command: Command::Restore { checkpoint },
                 by,
-            } if *by != CommandOrigin::Job => wanted = Some(*checkpoint),
+            } if *by != CommandOrigin::Job || is_latest_torn => wanted = Some(*checkpoint),
+            // The latest could not be read: the job may fall back to an older one.
+            EventKind::CommandRefused {
+                command: Command::Restore { .. },
+                by: CommandOrigin::Job,
+                ..
+            } => is_latest_torn = true,
             EventKind::JobStatus(JobStatus::Restoring { from }) => {
+                is_latest_torn = false;
                 let asked = wanted.take().flatten();
                 let expected = asked.or(store.last().copied());
                 if *from != expected {
