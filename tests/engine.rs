@@ -20,6 +20,8 @@ mod end_of_data;
 mod faults;
 #[path = "engine/fold.rs"]
 mod fold;
+#[path = "engine/laws.rs"]
+mod laws;
 #[path = "engine/partitioning.rs"]
 mod partitioning;
 #[path = "engine/recovery.rs"]

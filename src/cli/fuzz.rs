@@ -83,7 +83,8 @@ fn tell(failure: &Failure, out: Option<&Path>) -> Result<(), String> {
         .join(format!("fuzz-{}.ron", failure.seed));
     let written = out
         .map_or(Ok(()), std::fs::create_dir_all)
-        .and_then(|()| std::fs::write(&path, failure.to_text()));
+        .and_then(|()| std::fs::write(&path, failure.to_text()))
+        .and_then(|()| write_trace(failure, &path.with_extension("jsonl")));
     written.map_err(|error| {
         let path = path.display();
         format!("The failing job cannot be written to {path}: {error}. Choose another --out.")
@@ -99,6 +100,16 @@ fn tell(failure: &Failure, out: Option<&Path>) -> Result<(), String> {
     // Whoever reads may have seen enough.
     let _ = io::stdout().write_all(line.as_bytes());
     Ok(())
+}
+
+/// Every event of the failing run as one line of JSON.
+fn write_trace(failure: &Failure, path: &Path) -> io::Result<()> {
+    let mut file = io::BufWriter::new(std::fs::File::create(path)?);
+    for event in &failure.events {
+        serde_json::to_writer(&mut file, event)?;
+        file.write_all(b"\n")?;
+    }
+    file.flush()
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::{io, thread};
 
+use crate::engine::event::TraceEvent;
 use crate::model::JobGraph;
 use crate::project;
 use history::Violation;
@@ -41,6 +42,8 @@ pub struct Failure {
     pub job: JobGraph,
     /// How that job breaks it.
     pub shrunk: Violation,
+    /// What happens in it.
+    pub events: Vec<TraceEvent>,
 }
 
 impl Failure {
@@ -132,11 +135,13 @@ pub fn try_seed(seed: u64, dir: &Path, limits: Limits) -> Outcome {
     }
     let failure = played.violations.first().map(|violation| {
         let (job, shrunk) = smallest(&job, violation, dir, limits);
+        let events = play_safely(&job, dir, limits).events;
         Box::new(Failure {
             seed,
             violation: violation.clone(),
             job,
             shrunk,
+            events,
         })
     });
     Outcome {

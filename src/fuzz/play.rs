@@ -8,7 +8,7 @@ use super::laws;
 use crate::engine::driver::resources::SavepointTarget;
 use crate::engine::driver::stepper::Stepper;
 use crate::engine::driver::{Feeds, Resources};
-use crate::engine::event::{JobStatus, TraceEvent};
+use crate::engine::event::{EventKind, JobStatus, TraceEvent};
 use crate::engine::plan::ExecutionGraph;
 use crate::engine::storage::{self, CheckpointStorage, MemoryStorage};
 use crate::model::{JobGraph, RestartStrategy};
@@ -46,9 +46,12 @@ pub fn play(job: &JobGraph, dir: &Path, limits: Limits) -> Played {
         Err(reason) => return refused(&reason),
     };
     let (events, end) = run(&mut stepper, limits);
+    let is_deaf = events
+        .iter()
+        .any(|event| matches!(event.kind, EventKind::NotificationLost { .. }));
     let mut violations = laws::check(&History::read(job, &plan, &events));
     let at = events.len().saturating_sub(1);
-    violations.extend(judge_end(job, end).map(|sentence| Violation {
+    violations.extend(judge_end(job, end, is_deaf).map(|sentence| Violation {
         law: 0,
         sentence,
         at,
@@ -119,13 +122,19 @@ fn run(stepper: &mut Stepper, limits: Limits) -> (Vec<TraceEvent>, End) {
     (events, End::TooManySteps)
 }
 
-/// What is wrong with the way a run ended, if anything is.
-fn judge_end(job: &JobGraph, end: End) -> Option<String> {
+/// What is wrong with the way a run ended, if anything is. `is_deaf`: news of a checkpoint was lost.
+fn judge_end(job: &JobGraph, end: End, is_deaf: bool) -> Option<String> {
     match end {
         End::Over | End::TimeIsUp => None,
         // Down, and nobody is there to restore it.
         End::Stands(JobStatus::Restarting { .. })
             if job.config.restart == RestartStrategy::Manual =>
+        {
+            None
+        }
+        // A subtask that missed the news of the final checkpoint waits for the next one, and none is due.
+        End::Stands(JobStatus::Running)
+            if is_deaf && job.config.checkpointing.interval_ms.is_none() =>
         {
             None
         }

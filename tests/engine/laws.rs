@@ -37,7 +37,11 @@
 //! | 32 | a bounded job ends after a checkpoint of its end | a subtask finishes too early | fuzz 32, `end_of_data` |
 //! | 33 | without a checkpoint a restart is a fresh run | something survives | fuzz 33, `crashes` |
 
-use lockgate::fuzz::{self, Outcome, play::Limits};
+use std::fs;
+use std::path::Path;
+
+use lockgate::fuzz::{self, Outcome, play::Limits, play::play};
+use lockgate::project;
 
 /// Breaks if any of the laws that an event log can show does, in any of these jobs. What breaks is told with its seed;
 /// `lockgate fuzz --seeds N..N+1` writes the job.
@@ -57,4 +61,22 @@ fn two_hundred_random_jobs_break_no_law() {
     };
     fuzz::run(0..200, 2, Limits::default(), told).unwrap();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Each of these broke a law once, by the mechanism that its first lines name.
+#[test]
+fn jobs_that_once_broke_a_law_break_none() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz");
+    let mut seen = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        let name = path.display();
+        let job = project::parse(&name.to_string(), &text).unwrap().job;
+        let dir = tempfile::tempdir().unwrap();
+        let played = play(&job, dir.path(), Limits::default());
+        assert_eq!(played.violations, [], "{name}");
+        seen += 1;
+    }
+    assert!(seen > 0);
 }

@@ -22,6 +22,17 @@ pub fn write(chance: &mut Chance, job: &mut JobGraph) {
     if job.config.restart == RestartStrategy::Manual {
         add_restores(chance, &mut script);
     }
+    let takes_savepoint = |entry: &ScriptEntry| {
+        matches!(
+            entry.command,
+            Command::Savepoint { .. }
+                | Command::StopWithSavepoint { .. }
+                | Command::CancelWithSavepoint { .. }
+        )
+    };
+    if script.iter().any(takes_savepoint) {
+        job.config.savepoint_dir = Some("savepoints".into());
+    }
     job.script = script;
 }
 

@@ -160,16 +160,17 @@ pub fn final_checkpoint(history: &History) -> Vec<Violation> {
             continue;
         };
         match status {
-            SubtaskStatus::EndOfData => at_end[subtask.index()] = Some(at),
+            SubtaskStatus::EndOfData => at_end[subtask.index()] = Some(event.step),
             SubtaskStatus::Finished => {
                 let Some(since) = at_end[subtask.index()] else {
                     continue;
                 };
                 let confirmed = history.checkpoints.values().any(|story| {
                     let capture = story.captures.get(&subtask);
-                    let capture = capture.map(|index| history.captures[*index].at);
+                    // A drain ends the data and takes the snapshot in one step.
+                    let capture = capture.map(|index| &history.events[history.captures[*index].at]);
                     story.completed.is_some_and(|done| done < at)
-                        && capture.is_some_and(|capture| capture > since)
+                        && capture.is_some_and(|capture| capture.step >= since)
                 });
                 if !confirmed {
                     let name = history.plan.subtask_name(subtask);

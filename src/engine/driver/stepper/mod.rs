@@ -20,9 +20,10 @@ mod savepoints;
 mod sources;
 mod timeouts;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::engine::coordinator::CheckpointCoordinator;
+use crate::engine::coordinator::{CheckpointCoordinator, Order};
 use crate::engine::event::{EventKind, JobStatus, Outcome, SubtaskStatus, TraceEvent};
 use crate::engine::operator::Contents;
 use crate::engine::plan::{ExecutionGraph, SubtaskPlan};
@@ -86,6 +87,8 @@ pub struct Stepper {
     net: Net,
     coordinator: CheckpointCoordinator,
     status: JobStatus,
+    /// What the coordinator ordered and is not yet done; empty between steps.
+    orders: VecDeque<Order>,
     rng: SplitMix64,
     attempt: u32,
     /// What is down, and what will be done about it.
@@ -138,6 +141,7 @@ impl Stepper {
                 start,
             ),
             status: JobStatus::Running,
+            orders: VecDeque::new(),
             rng: SplitMix64(config.seed),
             attempt: 0,
             recovery: Recovery::new(config.restart),

@@ -38,15 +38,16 @@ impl Stepper {
     }
 
     /// Do what the coordinator ordered, until it has no more to say.
+    ///
+    /// An order may end in another call of this (a savepoint that cancels the job): what was ordered before still comes
+    /// first.
     pub(super) fn obey(&mut self) {
         loop {
-            let orders = self.coordinator.take_orders();
-            if orders.is_empty() {
+            self.orders.extend(self.coordinator.take_orders());
+            let Some(order) = self.orders.pop_front() else {
                 return;
-            }
-            for order in orders {
-                self.obey_one(order);
-            }
+            };
+            self.obey_one(order);
         }
     }
 
