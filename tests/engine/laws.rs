@@ -72,7 +72,7 @@ fn jobs_that_once_broke_a_law_break_none() {
         let path = entry.unwrap().path();
         let text = fs::read_to_string(&path).unwrap();
         let name = path.display();
-        let job = project::parse(&name.to_string(), &text).unwrap().job;
+        let job = project::parse(&text, &name.to_string()).unwrap().job;
         let dir = tempfile::tempdir().unwrap();
         let played = play(&job, dir.path(), Limits::default());
         assert_eq!(played.violations, [], "{name}");
