@@ -2,17 +2,19 @@
 //! to a position gives the same view.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use lockgate::engine::driver::stepper::{Projection, sorted_names};
 use lockgate::engine::event::SubtaskStatus;
 use lockgate::model::{
-    Decimal, EventTimeSpec, JobGraph, Key, SourcePause, StreamElement, TimeWindow, WindowAggregate,
+    Command, Decimal, EventTimeSpec, Fault, FaultKind, JobGraph, Key, RestartStrategy,
+    SavepointFormat, SourcePause, StreamElement, TimeWindow, Uid, WindowAggregate,
 };
 use lockgate::recording::view::{CheckpointStatus, Row};
 use lockgate::recording::{Recording, View};
 use proptest::prelude::*;
 
-use crate::rig::{Rig, Source, sum_job};
+use crate::rig::{MemorySavepoints, Rig, Source, lanes_job, sum_job};
 use crate::windows::{on_time, source, window_job};
 
 /// The view, in the engine's own terms.
@@ -90,14 +92,32 @@ fn assert_fold_is_the_engine(rig: &Rig) {
 enum Deed {
     Checkpoint,
     Crash(u32),
+    CrashTaskManager(u32),
     Restore,
+    Savepoint,
+    Inject(FaultKind, u32),
+}
+
+fn fault() -> impl Strategy<Value = FaultKind> {
+    prop_oneof![
+        Just(FaultKind::SyncPart),
+        Just(FaultKind::AsyncPart),
+        Just(FaultKind::StorageSlow { by_ms: 90 }),
+        Just(FaultKind::TornWrite),
+        Just(FaultKind::Metadata),
+        Just(FaultKind::LoseNotification),
+        Just(FaultKind::DelayNotification { by_ms: 70 }),
+    ]
 }
 
 fn deed() -> impl Strategy<Value = Deed> {
     prop_oneof![
         3 => Just(Deed::Checkpoint),
         1 => (0_u32..2).prop_map(Deed::Crash),
+        1 => (0_u32..3).prop_map(Deed::CrashTaskManager),
         2 => Just(Deed::Restore),
+        1 => Just(Deed::Savepoint),
+        2 => (fault(), 0_u32..2).prop_map(|(kind, subtask)| Deed::Inject(kind, subtask)),
     ]
 }
 
@@ -127,10 +147,26 @@ fn play_windows(deeds: &[(usize, Deed)], seed: u64) -> Rig {
     play_job(job, "window", deeds, seed)
 }
 
+/// Periodic checkpoints, two at once, and failed lanes that begin again by themselves.
+fn play_lanes(deeds: &[(usize, Deed)], seed: u64) -> Rig {
+    let mut job = lanes_job(Source::new(60, 120), 3);
+    job.config.restart = RestartStrategy::FixedDelay {
+        attempts: 5,
+        delay_ms: 60,
+    };
+    let checkpointing = &mut job.config.checkpointing;
+    checkpointing.interval_ms = Some(150);
+    checkpointing.tolerable_failed = 1;
+    checkpointing.max_concurrent = 2;
+    play_job(job, "map", deeds, seed)
+}
+
 fn play_job(mut job: JobGraph, victim: &str, deeds: &[(usize, Deed)], seed: u64) -> Rig {
     job.config.seed = seed;
     job.config.checkpointing.retained = 2;
-    let mut rig = Rig::new(&job);
+    let mut rig = Rig::with_resources(&job, |resources| {
+        resources.savepoints = Some(Arc::new(MemorySavepoints::default()));
+    });
     for (steps, deed) in deeds {
         for _ in 0..*steps {
             rig.step();
@@ -139,7 +175,18 @@ fn play_job(mut job: JobGraph, victim: &str, deeds: &[(usize, Deed)], seed: u64)
         match deed {
             Deed::Checkpoint => rig.checkpoint(),
             Deed::Crash(subtask) => rig.crash(victim, *subtask),
+            Deed::CrashTaskManager(index) => {
+                rig.command(&Command::CrashTaskManager { index: *index });
+            }
             Deed::Restore => rig.restore(),
+            Deed::Savepoint => rig.command(&Command::Savepoint {
+                format: SavepointFormat::Canonical,
+            }),
+            Deed::Inject(kind, subtask) => rig.command(&Command::Inject(Fault {
+                kind: *kind,
+                uid: Uid::new(victim),
+                subtask: *subtask,
+            })),
         }
         assert_fold_is_the_engine(&rig);
     }
@@ -161,6 +208,7 @@ proptest! {
     ) {
         play(&deeds, seed);
         play_windows(&deeds, seed);
+        play_lanes(&deeds, seed);
     }
 
     /// Breaks if a keyframe is wrong, or if applying an event looks at anything but the view.
