@@ -46,7 +46,7 @@
 //! | blocking, newer barriers, cancel markers, ended inputs | [`engine::gate`] |
 //! | barrier first, then the state, in one step | [`engine::subtask`] |
 //! | trigger path, acknowledgements, completion, subsumption, failures | [`engine::coordinator`] |
-//! | recovery | `engine/driver/stepper/commands.rs` |
+//! | recovery, restart strategies | `engine/driver/stepper/failover.rs`, [`engine::coordinator::restart`] |
 //! | synchronous and asynchronous part per backend | [`engine::state`] |
 //! | `chk-N/_metadata`, inline threshold, the 5 MiB limit | [`engine::storage`] |
 
