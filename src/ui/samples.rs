@@ -44,6 +44,54 @@ pub fn all() -> &'static [Sample] {
                 include_str!("../../samples/data/seattle-weather.csv"),
             )),
         },
+        Sample {
+            name: "at-least-once",
+            hint: "records behind a barrier count twice",
+            text: include_str!("../../samples/at-least-once.ron"),
+            data: None,
+        },
+        Sample {
+            name: "at-least-once-exact",
+            hint: "one input each: exact all the same",
+            text: include_str!("../../samples/at-least-once-exact.ron"),
+            data: None,
+        },
+        Sample {
+            name: "unaligned",
+            hint: "barriers that overtake",
+            text: include_str!("../../samples/unaligned.ron"),
+            data: None,
+        },
+        Sample {
+            name: "aligned-timeout",
+            hint: "aligned at first, then unaligned",
+            text: include_str!("../../samples/aligned-timeout.ron"),
+            data: None,
+        },
+        Sample {
+            name: "backpressure",
+            hint: "a slow subtask, a checkpoint that expires",
+            text: include_str!("../../samples/backpressure.ron"),
+            data: None,
+        },
+        Sample {
+            name: "stop-the-world",
+            hint: "the naive way, for comparison",
+            text: include_str!("../../samples/stop-the-world.ron"),
+            data: None,
+        },
+        Sample {
+            name: "rescale",
+            hint: "stop with a savepoint, go on otherwise",
+            text: include_str!("../../samples/rescale.ron"),
+            data: None,
+        },
+        Sample {
+            name: "operator-without-uid",
+            hint: "state that is not found again",
+            text: include_str!("../../samples/operator-without-uid.ron"),
+            data: None,
+        },
     ]
 }
 

@@ -6,7 +6,20 @@ use lockgate::model::key_group::{key_group, owner};
 use lockgate::model::{Command, JobGraph, Key, Vertex};
 use lockgate::project::{self, csv_source};
 
-const SAMPLES: [&str; 4] = ["odd-even", "two-sources", "weather", "windows"];
+const SAMPLES: &[&str] = &[
+    "odd-even",
+    "two-sources",
+    "weather",
+    "at-least-once",
+    "at-least-once-exact",
+    "unaligned",
+    "aligned-timeout",
+    "backpressure",
+    "stop-the-world",
+    "rescale",
+    "operator-without-uid",
+    "windows",
+];
 
 fn path_of(sample: &str) -> PathBuf {
     Path::new("samples").join(format!("{sample}.ron"))
@@ -22,11 +35,13 @@ fn every_sample_is_ready_to_run_and_says_what_it_shows() {
         let job = load(sample);
         assert_eq!(job.name, sample);
         assert!(job.note.len() > 40, "{sample} has a note");
-        let checkpoints = job
-            .script
-            .iter()
-            .filter(|each| each.command == Command::Checkpoint);
-        assert!(checkpoints.count() > 0, "{sample} takes a checkpoint");
+        let snapshots = job.script.iter().filter(|each| {
+            matches!(
+                each.command,
+                Command::Checkpoint | Command::StopWithSavepoint { .. }
+            )
+        });
+        assert!(snapshots.count() > 0, "{sample} takes a checkpoint");
     }
     let on_disk = std::fs::read_dir("samples").unwrap();
     let is_job = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "ron");
