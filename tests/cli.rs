@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may end where it stands")]
 
+#[path = "cli/savepoints.rs"]
+mod savepoints;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

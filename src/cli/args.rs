@@ -40,6 +40,10 @@ pub struct RunArgs {
     pub set: Vec<(String, String)>,
     pub savepoint_dir: Option<PathBuf>,
     pub checkpoint_dir: Option<PathBuf>,
+    /// The savepoint or retained checkpoint to start from.
+    pub from: Option<PathBuf>,
+    pub claim: bool,
+    pub allow_non_restored_state: bool,
 }
 
 /// Read the arguments (without the program's name).
@@ -86,6 +90,9 @@ fn parse_run(parser: &mut lexopt::Parser) -> Result<Invocation, String> {
             Long("report") => run.report = format(&word(parser, "--report")?)?,
             Long("trace") => run.trace = Some(word(parser, "--trace")?.into()),
             Long("set") => run.set.push(setting(parser)?),
+            Long("from") => run.from = Some(word(parser, "--from")?.into()),
+            Long("claim") => run.claim = true,
+            Long("allow-non-restored-state") => run.allow_non_restored_state = true,
             Long("savepoint-dir") => run.savepoint_dir = Some(folder(parser, "--savepoint-dir")?),
             Long("checkpoint-dir") => {
                 run.checkpoint_dir = Some(folder(parser, "--checkpoint-dir")?);
@@ -97,6 +104,18 @@ fn parse_run(parser: &mut lexopt::Parser) -> Result<Invocation, String> {
         }
     }
     run.file = file.ok_or("run needs a FILE.")?;
+    if run.from.is_none() {
+        for (is_given, option) in [
+            (run.claim, "--claim"),
+            (run.allow_non_restored_state, "--allow-non-restored-state"),
+        ] {
+            if is_given {
+                return Err(format!(
+                    "{option} is about what --from names: give that, too."
+                ));
+            }
+        }
+    }
     Ok(Invocation::Run(run))
 }
 
@@ -254,6 +273,9 @@ mod tests {
             ("run a --seed", "needs a value"),
             ("run a --backend disk", "heap or rocksdb"),
             ("run a --report xml", "text or json"),
+            ("run a --from", "needs a value"),
+            ("run a --claim", "--from"),
+            ("run a --allow-non-restored-state", "--from"),
             ("run a --set", "needs a value"),
             ("run a --set checkpointing.mode", "PATH=VALUE"),
             ("run a --savepoint-dir", "needs a value"),

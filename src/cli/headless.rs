@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use super::live::run_live;
 use super::report::Report;
 use super::{Exit, ReportFormat, RunArgs, set};
-use crate::model::{Command, JobGraph, OperatorSpec, SourceKind, SourceSpec, validate};
+use crate::model::{ClaimMode, Command, JobGraph, OperatorSpec, SourceKind, SourceSpec, validate};
 use crate::project::{self, JobSource, ProjectError};
 use crate::recording::{Recording, View};
 use crate::run::{Run, RunError, RunOptions};
@@ -28,6 +28,13 @@ pub fn run(args: &RunArgs) -> Exit {
         backend: args.backend,
         seed: args.seed,
         base_dir: project::base_dir(&args.file),
+        start: args.from.clone(),
+        claim: if args.claim {
+            ClaimMode::Claim
+        } else {
+            ClaimMode::NoClaim
+        },
+        allow_non_restored_state: args.allow_non_restored_state,
     };
     if args.until_ms.is_none() && !ends_by_itself(&job) {
         eprintln!(

@@ -24,6 +24,9 @@ Lockgate: build a small streaming job, run it, and watch its checkpoints.
       --set PATH=VALUE       any setting of the job, by its path or by Flink's name; may be given several times:
                              checkpointing.mode=at-least-once, execution.checkpointing.interval=500ms,
                              restart=fixed-delay, operators.UID.parallelism=3 … (all: lockgate settings)
+      --from DIR             start from the savepoint or retained checkpoint in DIR, which stays as it is
+      --claim                … which then belongs to the run, and is deleted when it is not needed any more
+      --allow-non-restored-state   leave out state of operators that the job does not have
       --savepoint-dir DIR    where savepoints go                   (default: the file's savepoint_dir)
       --checkpoint-dir DIR   where checkpoints go that may outlive the run; storage is the file system then
       --until-ms T           stop at this time; without it, the run goes on to the end of bounded sources

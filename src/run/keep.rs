@@ -4,6 +4,7 @@
 //! its own there, and removes nothing else.
 
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::engine::coordinator::{JobEnd, keeps};
 use crate::engine::driver::SavepointTarget;
 use crate::engine::event::JobStatus;
-use crate::engine::storage::{self, CheckpointStorage};
+use crate::engine::storage::{CheckpointStorage, FileSystemStorage};
 use crate::model::{Retention, StorageKind};
 
 /// More savepoints of one name than this are not looked for.
@@ -31,7 +32,7 @@ pub struct KeptFolder {
 impl KeptFolder {
     /// # Errors
     /// The folder cannot be made.
-    pub fn create(parent: &Path, retention: Retention) -> std::io::Result<Self> {
+    pub fn create(parent: &Path, retention: Retention) -> io::Result<Self> {
         fs::create_dir_all(parent)?;
         let builder = &mut tempfile::Builder::new();
         let folder = builder.prefix("job-").rand_bytes(8).tempdir_in(parent)?;
@@ -80,7 +81,8 @@ pub struct SavepointFolder {
     /// In which they are made while the run is lived through once more: the person has them already.
     scratch: PathBuf,
     is_replaying: AtomicBool,
-    storage: StorageKind,
+    /// What the run calls each of them, and where it lies.
+    places: Mutex<Vec<(String, PathBuf)>>,
 }
 
 impl SavepointFolder {
@@ -91,15 +93,21 @@ impl SavepointFolder {
             dir,
             scratch,
             is_replaying: AtomicBool::new(is_replaying),
-            storage: StorageKind::FileSystem {
-                inline_threshold_bytes: StorageKind::DEFAULT_INLINE_THRESHOLD_BYTES,
-            },
+            places: Mutex::default(),
         }
     }
 
     /// From now on, what happens is new.
     pub fn end_replay(&self) {
         self.is_replaying.store(false, Ordering::Relaxed);
+    }
+
+    /// Where the savepoint lies that the run calls `name`.
+    #[must_use]
+    pub fn path_of(&self, name: &str) -> Option<PathBuf> {
+        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = places.iter().rev().find(|(known, _)| known == name);
+        found.map(|(_, path)| path.clone())
     }
 
     fn parent(&self) -> &Path {
@@ -112,36 +120,43 @@ impl SavepointFolder {
 }
 
 impl SavepointTarget for SavepointFolder {
+    /// The run calls it `name` in any case, so that the same run always tells the same. Where that name is taken, its
+    /// folder has a number behind it.
     fn open(&self, name: &str) -> Result<(String, Arc<dyn CheckpointStorage>), String> {
         let parent = self.parent();
-        let failed = |error: &dyn std::fmt::Display| {
+        let folder = new_folder(parent, name).map_err(|error| {
             format!(
                 "The savepoint could not be put into {}: {error}.",
                 parent.display()
             )
-        };
-        fs::create_dir_all(parent).map_err(|error| failed(&error))?;
-        let names = (2..MAX_NAMESAKES).map(|number| format!("{name}-{number}"));
-        for name in std::iter::once(name.to_owned()).chain(names) {
-            let folder = parent.join(&name);
-            match fs::create_dir(&folder) {
-                Ok(()) => {
-                    let storage = storage::open(self.storage, &folder);
-                    return storage
-                        .map(|storage| (name, storage))
-                        .map_err(|error| failed(&error));
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(failed(&error)),
-            }
-        }
-        Err(failed(&"too many of the same name"))
+        })?;
+        let threshold_bytes = StorageKind::DEFAULT_INLINE_THRESHOLD_BYTES;
+        let storage = FileSystemStorage::single(&folder, threshold_bytes);
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        places.push((name.to_owned(), folder));
+        Ok((name.to_owned(), Arc::new(storage)))
     }
 
     fn drop_empty(&self, name: &str) {
-        // Only an empty folder can be removed so.
-        let _ = fs::remove_dir(self.parent().join(name));
+        if let Some(folder) = self.path_of(name) {
+            // Only an empty folder can be removed so.
+            let _ = fs::remove_dir(folder);
+        }
     }
+}
+
+/// A folder that was not there before, called `name`, or `name-2`, `name-3` … where that is taken.
+fn new_folder(parent: &Path, name: &str) -> io::Result<PathBuf> {
+    fs::create_dir_all(parent)?;
+    let names = (2..MAX_NAMESAKES).map(|number| format!("{name}-{number}"));
+    for name in std::iter::once(name.to_owned()).chain(names) {
+        let folder = parent.join(&name);
+        match fs::create_dir(&folder) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            made => return made.map(|()| folder),
+        }
+    }
+    Err(ErrorKind::AlreadyExists.into())
 }
 
 #[cfg(test)]
@@ -159,9 +174,13 @@ mod tests {
         assert!(!real.exists(), "a replay touches nothing of the person's");
         target.end_replay();
         assert_eq!(target.open("savepoint-a").unwrap().0, "savepoint-a");
-        assert_eq!(target.open("savepoint-a").unwrap().0, "savepoint-a-2");
+        assert_eq!(target.open("savepoint-a").unwrap().0, "savepoint-a");
+        assert_eq!(
+            target.path_of("savepoint-a"),
+            Some(real.join("savepoint-a-2"))
+        );
         assert!(real.join("savepoint-a-2").is_dir());
-        target.drop_empty("savepoint-a-2");
+        target.drop_empty("savepoint-a");
         assert!(!real.join("savepoint-a-2").exists());
     }
 

@@ -5,8 +5,10 @@
 
 mod branch;
 mod cursor;
+mod home;
 mod keep;
 mod session;
+mod start;
 pub mod workdir;
 mod worker;
 
@@ -14,13 +16,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::engine::event::EventKind;
-use crate::model::{BackendKind, CheckpointId, Command, JobGraph};
+use crate::model::{BackendKind, CheckpointId, ClaimMode, Command, JobGraph};
 use crate::recording::{Recording, View};
 use branch::Branch;
 pub use branch::BranchTimes;
 use cursor::Cursor;
 pub use session::Blueprint;
-use session::{Given, Start};
+use session::Given;
+use start::Start;
 use worker::{News, Request, Worker};
 
 /// A recording that grows beyond this pauses: about an hour of a lively job, some hundred megabytes.
@@ -38,6 +41,12 @@ pub struct RunOptions {
     pub seed: Option<u64>,
     /// The folder that CSV paths are relative to: that of the job file.
     pub base_dir: PathBuf,
+    /// The savepoint or retained checkpoint to start from, if any: its folder, or its `_metadata` file.
+    pub start: Option<PathBuf>,
+    /// To whom that belongs from now on.
+    pub claim: ClaimMode,
+    /// Leave out state of operators that the job does not have (Flink: `--allowNonRestoredState`).
+    pub allow_non_restored_state: bool,
 }
 
 /// What a person does to a run. None of these edits the job.
@@ -106,7 +115,7 @@ impl Run {
         Self::with_blueprint(Blueprint::new(job, options, None)?)
     }
 
-    /// Start `job` from checkpoint `checkpoint` of `self`, on a fresh engine.
+    /// Start `job` from checkpoint or savepoint `checkpoint` of `self`, on a fresh engine.
     ///
     /// # Errors
     /// A sentence: the job has a problem. A checkpoint that cannot be read is told by [`Run::error`].
@@ -122,10 +131,13 @@ impl Run {
             .start
             .as_ref()
             .filter(|start| start.checkpoint == checkpoint);
-        let start = match (started_here, home) {
-            (Some(start), _) => start.clone(),
-            (None, Some(home)) => Start { home, checkpoint },
-            (None, None) => return Err(RunError("This run has no checkpoint yet.".to_owned())),
+        let start = match (started_here, self.savepoint_path(checkpoint), home) {
+            (Some(start), _, _) => start.clone(),
+            (None, Some(path), _) => Start::from_folder(&path, options)?,
+            (None, None, Some(home)) => Start::from_run(home, checkpoint, options),
+            (None, None, None) => {
+                return Err(RunError("This run has no checkpoint yet.".to_owned()));
+            }
         };
         Self::with_blueprint(Blueprint::new(job, options, Some(start))?)
     }
@@ -414,6 +426,15 @@ impl Run {
     #[must_use]
     pub fn storage_dir(&self) -> Option<&Path> {
         self.storage_dir.as_deref()
+    }
+
+    /// Where a savepoint of this run lies. None: it is none, or the folder is not known yet.
+    #[must_use]
+    pub fn savepoint_path(&self, checkpoint: CheckpointId) -> Option<PathBuf> {
+        let mut savepoints = self.recording.head().savepoints.iter();
+        let (_, name) = savepoints.find(|(id, _)| *id == checkpoint)?;
+        let home = self.worker.read().progress.home.clone()?;
+        home.savepoints.as_ref()?.path_of(name)
     }
 
     /// Measured: what a retained checkpoint takes in its storage, in bytes. Reads the storage: not for every frame.

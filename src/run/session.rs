@@ -1,111 +1,19 @@
 //! One stepped execution of a job with everything it needs: files read, a folder of its own, the engine, and the
 //! commands given so far. Knows no thread; [`super::worker`] gives it one.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::keep::{KeptFolder, SavepointFolder};
-use super::workdir::WorkDir;
+use super::home::Home;
+use super::start::Start;
 use super::{RunError, RunOptions};
 use crate::engine::driver::stepper::Stepper;
-use crate::engine::driver::{Feeds, Resources, SavepointTarget, StartPoint};
-use crate::engine::event::{JobStatus, TraceEvent};
+use crate::engine::driver::{Feeds, Resources, fit};
+use crate::engine::event::TraceEvent;
 use crate::engine::operator::CsvRow;
 use crate::engine::plan::ExecutionGraph;
-use crate::engine::storage::{self, CheckpointStorage};
-use crate::model::{
-    CheckpointId, ClaimMode, Command, JobConfig, JobGraph, OperatorSpec, SourceKind, StorageKind,
-    validate,
-};
+use crate::model::{Command, JobGraph, OperatorSpec, SourceKind, validate};
 use crate::project::csv_source;
-
-/// A folder for one execution, and the checkpoint storage that may lie in it. Both live as long as anybody may
-/// still restore from here.
-pub struct Home {
-    workdir: WorkDir,
-    pub storage: Arc<dyn CheckpointStorage>,
-    /// Where the storage keeps files, if it does.
-    pub storage_dir: Option<PathBuf>,
-    /// Outside the temporary folder, where the job has a checkpoint folder.
-    kept: Option<KeptFolder>,
-    savepoints: Option<Arc<SavepointFolder>>,
-}
-
-impl Home {
-    fn create(config: &JobConfig, base_dir: &Path, is_replay: bool) -> Result<Self, RunError> {
-        let failed = |what: &str, error: &dyn std::fmt::Display| {
-            RunError(format!(
-                "The run's temporary folder could not be {what}: {error}. Free some space, or set TMPDIR to a \
-                 folder that can be written."
-            ))
-        };
-        let workdir = WorkDir::create(None).map_err(|error| failed("made", &error))?;
-        let is_on_disk = matches!(config.storage, StorageKind::FileSystem { .. });
-        let dir = config.checkpoint_dir.as_ref().filter(|_| is_on_disk);
-        let kept = dir.map(|dir| {
-            let dir = base_dir.join(dir);
-            KeptFolder::create(&dir, config.checkpointing.retention).map_err(|error| {
-                RunError(format!(
-                    "The checkpoint folder {} could not be used: {error}. Choose another one.",
-                    dir.display()
-                ))
-            })
-        });
-        let kept = kept.transpose()?;
-        let root = match &kept {
-            Some(kept) => kept.path().to_owned(),
-            None => workdir.path().join("checkpoints"),
-        };
-        let storage =
-            storage::open(config.storage, &root).map_err(|error| failed("used", &error))?;
-        let storage_dir = storage.location().map(Path::to_owned);
-        let scratch = workdir.path().join("savepoints");
-        let savepoints = config.savepoint_dir.as_ref().map(|dir| {
-            let dir = base_dir.join(dir);
-            Arc::new(SavepointFolder::new(dir, scratch, is_replay))
-        });
-        Ok(Self {
-            workdir,
-            storage,
-            storage_dir,
-            kept,
-            savepoints,
-        })
-    }
-
-    /// How the job stands: that decides what is kept of it.
-    pub fn note(&self, status: &JobStatus) {
-        if let Some(kept) = &self.kept {
-            kept.note(status);
-        }
-    }
-
-    /// The run goes on in another place; nobody needs what is kept here.
-    fn abandon(&self) {
-        if let Some(kept) = &self.kept {
-            kept.abandon();
-        }
-    }
-
-    /// What was lived through once more is over.
-    fn end_replay(&self) {
-        if let Some(savepoints) = &self.savepoints {
-            savepoints.end_replay();
-        }
-    }
-
-    fn savepoint_target(&self) -> Option<Arc<dyn SavepointTarget>> {
-        let savepoints = self.savepoints.clone()?;
-        Some(savepoints)
-    }
-}
-
-/// A completed checkpoint of another execution, to start from.
-#[derive(Clone)]
-pub struct Start {
-    pub home: Arc<Home>,
-    pub checkpoint: CheckpointId,
-}
 
 /// What an execution is made from. The same blueprint and commands always give the same events.
 #[derive(Clone)]
@@ -117,8 +25,11 @@ pub struct Blueprint {
 }
 
 impl Blueprint {
+    /// `start`, or else what the options name, is what the execution starts from. The job then follows it in what nobody
+    /// has chosen: key groups and splits.
+    ///
     /// # Errors
-    /// The job has problems; the sentence is the first of them.
+    /// The job has problems; the sentence is the first of them. Or the snapshot to start from is not one, or does not fit.
     pub fn new(
         job: &JobGraph,
         options: &RunOptions,
@@ -129,6 +40,13 @@ impl Blueprint {
         job.config.seed = options.seed.unwrap_or(job.config.seed);
         if let Some(problem) = validate(&job).into_iter().next() {
             return Err(RunError(problem.message));
+        }
+        let start = match (start, &options.start) {
+            (None, Some(path)) => Some(Start::from_folder(path, options)?),
+            (start, _) => start,
+        };
+        if let Some(start) = &start {
+            job = fit::adapt(&job, &start.metadata()?).map_err(RunError)?;
         }
         Ok(Self {
             plan: Arc::new(ExecutionGraph::of(&job)),
@@ -170,21 +88,18 @@ impl Blueprint {
 
     fn place(&self, feeds: Feeds, is_replay: bool) -> Result<(Resources, Arc<Home>), RunError> {
         let home = Home::create(&self.job.config, &self.base_dir, is_replay)?;
-        let home = Arc::new(home);
-        let start = self.start.as_ref().map(|start| StartPoint {
-            storage: start.home.storage.clone(),
-            checkpoint: start.checkpoint,
-            claim: ClaimMode::NoClaim,
-            allow_non_restored_state: false,
-        });
+        let start = match &self.start {
+            Some(start) if is_replay => Some(start.point_in(home.dir())?),
+            start => start.as_ref().map(Start::point),
+        };
         let resources = Resources {
             feeds,
             storage: home.storage.clone(),
-            dir: home.workdir.path().to_owned(),
+            dir: home.dir().to_owned(),
             start,
             savepoints: home.savepoint_target(),
         };
-        Ok((resources, home))
+        Ok((resources, Arc::new(home)))
     }
 }
 

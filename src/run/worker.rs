@@ -11,7 +11,8 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::RunError;
-use super::session::{Blueprint, Given, Home, Session};
+use super::home::Home;
+use super::session::{Blueprint, Given, Session};
 use crate::engine::event::TraceEvent;
 use crate::model::Command;
 use crate::recording::concerns_barriers;

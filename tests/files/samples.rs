@@ -33,7 +33,7 @@ fn load(sample: &str) -> JobGraph {
 fn every_sample_is_ready_to_run_and_says_what_it_shows() {
     for sample in SAMPLES {
         let job = load(sample);
-        assert_eq!(job.name, sample);
+        assert_eq!(job.name, *sample);
         assert!(job.note.len() > 40, "{sample} has a note");
         let snapshots = job.script.iter().filter(|each| {
             matches!(

@@ -10,4 +10,5 @@ mod rng;
 pub mod stepper;
 mod torn;
 
+pub use places::job_id;
 pub use resources::{Feeds, Resources, SavepointTarget, StartPoint};

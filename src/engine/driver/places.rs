@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::resources::SavepointTarget;
+use super::rng::SplitMix64;
 use crate::engine::plan::ExecutionGraph;
 use crate::engine::storage::CheckpointStorage;
 use crate::model::{CheckpointId, SubtaskId};
@@ -117,6 +118,13 @@ impl Places {
             target.drop_empty(&name);
         }
     }
+}
+
+/// The id of the job that runs with this seed: 32 hex digits, as Flink's.
+#[must_use]
+pub fn job_id(seed: u64) -> String {
+    let mut chance = SplitMix64(seed);
+    format!("{:016x}{:016x}", chance.next(), chance.next())
 }
 
 /// `savepoint-<6 hex digits of the job>-<12 more>`, as Flink calls them.

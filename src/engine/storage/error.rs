@@ -69,6 +69,13 @@ pub enum StorageError {
     #[error("{} is not what it should be: {reason}. Restore an older retained checkpoint", file.display())]
     Foreign { file: PathBuf, reason: String },
 
+    #[error("{} is no savepoint and no checkpoint: {}", folder.display(), what_is_there(folder, others))]
+    NoSnapshot {
+        folder: PathBuf,
+        /// The snapshots that lie in it.
+        others: Vec<PathBuf>,
+    },
+
     #[error(
         "{} has format version {version}, and this Lockgate knows versions up to {known}. \
          Open it with a newer Lockgate, or restore an older retained checkpoint",
@@ -90,6 +97,19 @@ pub enum StorageError {
     },
 }
 
+fn what_is_there(folder: &Path, others: &[PathBuf]) -> String {
+    match others.last() {
+        Some(other) => format!(
+            "it only contains some. Name one of them, such as {}",
+            other.display()
+        ),
+        None if folder.is_dir() => {
+            "it has no _metadata file. Name a folder such as savepoint-… or chk-3".to_owned()
+        }
+        None => "there is no such folder. Check its name".to_owned(),
+    }
+}
+
 impl StorageError {
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
@@ -108,6 +128,7 @@ impl StorageError {
             | Self::Torn { .. }
             | Self::Altered { .. }
             | Self::Foreign { .. }
+            | Self::NoSnapshot { .. }
             | Self::NewerVersion { .. } => true,
             Self::Io { .. }
             | Self::NotOpen { .. }

@@ -1,4 +1,4 @@
-//! Checkpoints in a folder: `chk-N/_metadata` and state files.
+//! Checkpoints in a folder, `chk-N/_metadata` and state files; or a single snapshot that a folder is.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -20,11 +20,53 @@ const METADATA: &str = "_metadata";
 #[derive(Debug)]
 pub struct FileSystemStorage {
     root: PathBuf,
+    layout: Layout,
     inline_threshold_bytes: u32,
     naming: Mutex<()>,
 }
 
+/// What a storage's folder holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    /// Checkpoints, a folder each.
+    Many,
+    /// The files of one snapshot: a savepoint, or a checkpoint's own folder.
+    Single,
+}
+
 impl FileSystemStorage {
+    /// The folder `root`, which is there, with one snapshot in it, or none yet.
+    #[must_use]
+    pub fn single(root: &Path, inline_threshold_bytes: u32) -> Self {
+        Self {
+            root: root.to_owned(),
+            layout: Layout::Single,
+            inline_threshold_bytes,
+            naming: Mutex::default(),
+        }
+    }
+
+    /// The snapshot that the folder `path` is, or that its `_metadata` file describes.
+    ///
+    /// # Errors
+    /// There is no such folder, it is none of a snapshot, or the metadata is damaged.
+    pub fn open_snapshot(path: &Path) -> Result<(Self, CheckpointMetadata), StorageError> {
+        let is_metadata = path.file_name().is_some_and(|name| name == METADATA);
+        let folder = match path.parent() {
+            Some(parent) if is_metadata => parent,
+            _ => path,
+        };
+        let file = folder.join(METADATA);
+        if !folder.is_dir() || !file.is_file() {
+            return Err(StorageError::NoSnapshot {
+                folder: folder.to_owned(),
+                others: snapshots_in(folder),
+            });
+        }
+        let metadata = CheckpointMetadata::decode(&file, &read_file(&file)?, None)?;
+        Ok((Self::single(folder, 0), metadata))
+    }
+
     /// Use the folder `root`, and make it if it is not there. Streams of at most `inline_threshold_bytes` become
     /// part of the metadata.
     ///
@@ -34,13 +76,17 @@ impl FileSystemStorage {
         fs::create_dir_all(root).map_err(StorageError::io("make the folder", root))?;
         Ok(Self {
             root: root.to_owned(),
+            layout: Layout::Many,
             inline_threshold_bytes,
             naming: Mutex::default(),
         })
     }
 
     fn folder(&self, checkpoint: CheckpointId) -> PathBuf {
-        self.root.join(format!("chk-{checkpoint}"))
+        match self.layout {
+            Layout::Many => self.root.join(format!("chk-{checkpoint}")),
+            Layout::Single => self.root.clone(),
+        }
     }
 
     /// The lock guards names on the disk and no memory, so that a panic under it leaves nothing half done here.
@@ -165,6 +211,34 @@ fn remove_folder(folder: &Path) -> Result<(), StorageError> {
     }
 }
 
+/// Where the folder of a snapshot goes before it is emptied.
+fn beside(root: &Path, checkpoint: CheckpointId) -> PathBuf {
+    let name = root.file_name().unwrap_or_default().to_string_lossy();
+    root.with_file_name(format!(".discarded-{checkpoint}-{name}"))
+}
+
+fn is_empty(folder: &Path) -> bool {
+    fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+/// The folders below `folder` that are snapshots, by name; those two levels below, too (`<job id>/chk-N`).
+pub fn snapshots_in(folder: &Path) -> Vec<PathBuf> {
+    let below = |folder: &Path| -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut folders: Vec<PathBuf> = entries
+            .map(|entry| entry.path())
+            .filter(|path| path.is_dir())
+            .collect();
+        folders.sort();
+        folders
+    };
+    let is_snapshot = |path: &PathBuf| path.join(METADATA).is_file();
+    let (mut found, others): (Vec<_>, Vec<_>) = below(folder).into_iter().partition(is_snapshot);
+    let deeper = others.iter().flat_map(|folder| below(folder));
+    found.extend(deeper.filter(is_snapshot));
+    found
+}
+
 /// The checkpoint whose folder is called `name`.
 fn checkpoint_of_folder(name: &str) -> Option<CheckpointId> {
     let number = name.strip_prefix("chk-")?;
@@ -176,6 +250,9 @@ fn checkpoint_of_folder(name: &str) -> Option<CheckpointId> {
 impl CheckpointStorage for FileSystemStorage {
     fn begin(&self, checkpoint: CheckpointId) -> Result<(), StorageError> {
         let folder = self.folder(checkpoint);
+        if self.layout == Layout::Single && is_empty(&folder) {
+            return Ok(());
+        }
         fs::create_dir(&folder).map_err(|source| match source.kind() {
             ErrorKind::AlreadyExists => StorageError::AlreadyBegun { checkpoint },
             _ => StorageError::io("make the folder", &folder)(source),
@@ -242,7 +319,10 @@ impl CheckpointStorage for FileSystemStorage {
 
     fn discard(&self, checkpoint: CheckpointId) -> Result<(), StorageError> {
         let folder = self.folder(checkpoint);
-        let doomed = self.root.join(format!(".discarded-{checkpoint}"));
+        let doomed = match self.layout {
+            Layout::Many => self.root.join(format!(".discarded-{checkpoint}")),
+            Layout::Single => beside(&self.root, checkpoint),
+        };
         // What an earlier, failed discard may have left.
         remove_folder(&doomed)?;
         {
@@ -258,6 +338,11 @@ impl CheckpointStorage for FileSystemStorage {
     fn list(&self) -> Result<Vec<CheckpointId>, StorageError> {
         let unreadable = |source| StorageError::io("read", &self.root)(source);
         let mut found = Vec::new();
+        if self.layout == Layout::Single {
+            let snapshot = Self::open_snapshot(&self.root);
+            found.extend(snapshot.map(|(_, metadata)| metadata.checkpoint).ok());
+            return Ok(found);
+        }
         for entry in fs::read_dir(&self.root).map_err(unreadable)? {
             let entry = entry.map_err(unreadable)?;
             let checkpoint = entry.file_name().to_str().and_then(checkpoint_of_folder);

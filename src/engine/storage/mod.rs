@@ -25,7 +25,7 @@ use std::sync::Arc;
 use crate::model::{CheckpointId, StorageKind};
 
 pub use error::StorageError;
-pub use file_system::FileSystemStorage;
+pub use file_system::{FileSystemStorage, snapshots_in};
 pub use handle::{KeyedStateHandle, StreamHandle};
 pub use memory::MemoryStorage;
 pub use metadata::{
