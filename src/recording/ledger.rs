@@ -121,6 +121,20 @@ impl Recording {
         Some((tally, open, late))
     }
 
+    /// The first `most` source records that keyed state counts more often than it should, in the order of their
+    /// splits: at-least-once processing, caught in the act.
+    #[must_use]
+    pub fn counted_twice(&self, view: &View, most: usize) -> Vec<Origin> {
+        let vertices = self.job.vertices.iter();
+        let keyed = vertices
+            .filter(|vertex| vertex.operator.is_keyed() && !self.is_behind_window(&vertex.uid));
+        let mut effects = Effects::new(self, view);
+        for vertex in keyed {
+            effects.judge(&vertex.uid);
+        }
+        effects.more().take(most).collect()
+    }
+
     /// The records in channels that lead to one of `targets`.
     fn in_flight(&self, view: &View, targets: &[&Uid]) -> BTreeSet<Origin> {
         let upstream = self.upstream(targets);
@@ -283,6 +297,23 @@ impl<'a> Effects<'a> {
             }
         }
         open
+    }
+
+    /// The records that count too often.
+    fn more(&self) -> impl Iterator<Item = Origin> {
+        let splits = self.recording.plan.splits.iter().zip(&self.view.splits);
+        splits
+            .zip(&self.verdicts)
+            .flat_map(|((plan, view), verdicts)| {
+                let offsets = view.first_offset + 1..;
+                let counted = offsets.zip(verdicts);
+                counted
+                    .filter(|(_, verdict)| **verdict == Verdict::More)
+                    .map(|(offset, _)| Origin {
+                        split: plan.id,
+                        offset,
+                    })
+            })
     }
 
     /// With how many came too late.

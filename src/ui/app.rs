@@ -257,6 +257,7 @@ impl LockgateApp {
                 scene,
                 keys: &self.run_canvas.keys,
                 ledger: &ledger,
+                twice: session.twice(),
                 selection: &self.selection,
                 is_playing: session.run.is_playing(),
             };

@@ -119,6 +119,7 @@ impl Picture {
             scene,
             keys: &self.canvas.keys,
             ledger: &ledger,
+            twice: &[],
             selection: &self.selection,
             is_playing: true,
         };

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::engine::event::SubtaskStatus;
 use crate::engine::plan::{ExecutionGraph, SplitPlan, SubtaskPlan};
 use crate::model::{
-    ChannelId, CheckpointId, EventTime, FaultKind, JobGraph, Key, KeyExpr, Record, SplitId,
+    ChannelId, CheckpointId, EventTime, FaultKind, JobGraph, Key, KeyExpr, Origin, Record, SplitId,
     StreamElement, StreamEvent, SubtaskId,
 };
 use crate::recording::View;
@@ -99,11 +99,13 @@ impl<'a> Scene<'a> {
     /// `a@7`: the seventh record of source a.
     #[must_use]
     pub fn origin_name(&self, record: &Record) -> String {
-        format!(
-            "{}@{}",
-            self.split_name(record.origin.split),
-            record.origin.offset
-        )
+        self.origin_label(record.origin)
+    }
+
+    /// The same for its origin alone.
+    #[must_use]
+    pub fn origin_label(&self, origin: Origin) -> String {
+        format!("{}@{}", self.split_name(origin.split), origin.offset)
     }
 
     /// Whether `channel` has no room for another record.

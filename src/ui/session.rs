@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::engine::event::JobStatus;
-use crate::model::{BackendKind, CheckpointId, JobGraph};
+use crate::model::{BackendKind, CheckpointId, JobGraph, Origin};
 use crate::recording::Ledger;
 use crate::run::{Run, RunAction, RunError, RunOptions};
 
@@ -25,7 +25,12 @@ struct Facts {
     /// Position, and branch.
     moment: (usize, usize),
     ledger: Ledger,
+    /// The first records that count more than once.
+    twice: Vec<Origin>,
 }
+
+/// So many records that count twice are called by their names.
+const NAMED: usize = 12;
 
 /// While playing, the ledger is as old as this at most.
 const LEDGER_S: f32 = 0.15;
@@ -95,9 +100,17 @@ impl Session {
         // The ledger looks at every record: while playing, a few times a second are enough.
         if !is_known && (!self.run.is_playing() || self.age_s > LEDGER_S) {
             self.age_s = 0.0;
+            let (recording, view) = (self.run.recording(), self.run.view());
+            let ledger = recording.ledger(view);
+            let is_doubled = ledger.state.is_some_and(|tally| tally.more > 0);
+            let twice = match is_doubled {
+                true => recording.counted_twice(view, NAMED),
+                false => Vec::new(),
+            };
             self.facts = Some(Facts {
                 moment,
-                ledger: self.run.recording().ledger(self.run.view()),
+                ledger,
+                twice,
             });
         }
         is_moving
@@ -139,6 +152,12 @@ impl Session {
             .as_ref()
             .map(|facts| facts.ledger)
             .unwrap_or_default()
+    }
+
+    /// The first source records that count more than once.
+    #[must_use]
+    pub fn twice(&self) -> &[Origin] {
+        self.facts.as_ref().map_or(&[], |facts| &facts.twice)
     }
 
     /// What just happened, or what the last action had to say.

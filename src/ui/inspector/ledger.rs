@@ -5,6 +5,7 @@ use egui::{Color32, RichText, Ui, vec2};
 use crate::engine::event::JobStatus;
 use crate::recording::{Ledger, Tally};
 
+use super::super::figures::list;
 use super::super::paint::dot;
 use super::super::theme::{Theme, semibold};
 use super::super::widgets::{plate_line, section, sentence};
@@ -25,8 +26,25 @@ pub fn ledger_ui(ui: &mut Ui, inspector: &RunInspector<'_>) {
             sentence(ui, &account(inspector.ledger, status), theme.text);
             if let Some((tone, words)) = verdict(inspector.ledger, status) {
                 verdict_ui(ui, tone.color(theme), &words);
+                if tone == Tone::Wrong {
+                    sentence(ui, &named(inspector), theme.error);
+                }
             }
         });
+}
+
+/// Which records count more than once: `a@7, a@9 and 3 more`.
+fn named(inspector: &RunInspector<'_>) -> String {
+    let twice = inspector.twice;
+    let names: Vec<String> = twice
+        .iter()
+        .map(|origin| inspector.scene.origin_label(*origin))
+        .collect();
+    let all = inspector.ledger.state.map_or(0, |tally| tally.more);
+    match all.saturating_sub(names.len() as u64) {
+        0 => format!("{}.", list(&names)),
+        more => format!("{} and {more} more.", names.join(", ")),
+    }
 }
 
 fn verdict_ui(ui: &mut Ui, color: Color32, words: &str) {
@@ -135,7 +153,11 @@ fn verdict(ledger: &Ledger, status: &JobStatus) -> Option<(Tone, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{Origin, SplitId};
     use crate::recording::Open;
+    use crate::ui::command::Selection;
+    use crate::ui::fixture::two_sources;
+    use crate::ui::scene::KeyColors;
 
     fn ledger() -> Ledger {
         let tally = |zero, once, more| Some(Tally { zero, once, more });
@@ -186,6 +208,40 @@ mod tests {
         );
         let (_, words) = verdict(&ledger, &JobStatus::Finished).unwrap();
         assert_eq!(words, "exactly once");
+    }
+
+    #[test]
+    fn records_that_count_twice_are_named() {
+        let moment = two_sources();
+        let origin = |split, offset| Origin {
+            split: SplitId(split),
+            offset,
+        };
+        let mut ledger = ledger();
+        ledger.state = Some(Tally {
+            zero: 0,
+            once: 10,
+            more: 5,
+        });
+        let mut inspector = RunInspector {
+            scene: moment.scene(),
+            keys: &KeyColors::default(),
+            ledger: &ledger,
+            twice: &[origin(0, 7), origin(1, 9)],
+            selection: &Selection::None,
+            is_playing: false,
+        };
+        assert_eq!(named(&inspector), "a@7, b@9 and 3 more.");
+        let fewer = Ledger {
+            state: Some(Tally {
+                zero: 0,
+                once: 13,
+                more: 2,
+            }),
+            ..ledger
+        };
+        inspector.ledger = &fewer;
+        assert_eq!(named(&inspector), "a@7 and b@9.");
     }
 
     #[test]

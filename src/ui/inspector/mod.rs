@@ -12,6 +12,7 @@ mod vertex;
 
 use egui::{ScrollArea, Ui};
 
+use crate::model::Origin;
 use crate::recording::Ledger;
 
 use super::command::{Selection, UiCommand};
@@ -25,6 +26,8 @@ pub struct RunInspector<'a> {
     pub scene: Scene<'a>,
     pub keys: &'a KeyColors,
     pub ledger: &'a Ledger,
+    /// The first source records that count more than once in the state.
+    pub twice: &'a [Origin],
     pub selection: &'a Selection,
     pub is_playing: bool,
 }
