@@ -5,7 +5,7 @@
 mod event_time;
 mod fold;
 pub mod ledger;
-mod load;
+pub mod load;
 mod sentence;
 pub mod view;
 

@@ -9,6 +9,7 @@ use crate::model::{
     StreamElement, StreamEvent, SubtaskId,
 };
 use crate::recording::View;
+use crate::recording::load::Load;
 use crate::recording::view::{
     ChannelView, CheckpointStatus, CheckpointView, InFlight, SubtaskView,
 };
@@ -112,6 +113,12 @@ impl<'a> Scene<'a> {
     #[must_use]
     pub fn is_full(&self, channel: ChannelId) -> bool {
         self.channel(channel).records() >= self.job.config.channel_capacity as usize
+    }
+
+    /// How subtask `id` has spent its time so far.
+    #[must_use]
+    pub fn load(&self, id: SubtaskId) -> Load {
+        self.subtask(id).load(self.clock_us)
     }
 
     /// The faults that wait for their occasion at subtask `id`.

@@ -59,6 +59,7 @@ pub fn paint_card(
             true,
         );
     }
+    load_bar(pen, id, rect);
     if pen.scene.armed(id).next().is_some() {
         armed_mark(pen, rect);
     }
@@ -66,6 +67,32 @@ pub fn paint_card(
     match density {
         Density::Full | Density::Snug => full(pen, id, rect, ink),
         Density::Compact | Density::Close | Density::Dense => short(pen, id, rect, ink, density),
+    }
+}
+
+/// Along the card's lower edge: the shares of its time in which it was busy, held up, idle.
+fn load_bar(pen: &Pen<'_>, id: SubtaskId, rect: Rect) {
+    let load = pen.scene.load(id);
+    let total = load.total_us();
+    if total == 0 {
+        return;
+    }
+    let z = pen.zoom();
+    let inset = 10.0 * z;
+    let bar = Rect::from_min_max(
+        pos2(rect.left() + inset, rect.bottom() - 4.0 * z),
+        pos2(rect.right() - inset, rect.bottom() - 1.5 * z),
+    );
+    filled(pen.painter, bar, 1.0, pen.theme.line);
+    let mut x = bar.left();
+    for (us, color) in [
+        (load.busy_us, pen.theme.ok),
+        (load.backpressured_us, pen.theme.warn),
+    ] {
+        let width = bar.width() * (us as f64 / total as f64) as f32;
+        let part = Rect::from_min_max(pos2(x, bar.top()), pos2(x + width, bar.bottom()));
+        filled(pen.painter, part, 1.0, color);
+        x += width;
     }
 }
 

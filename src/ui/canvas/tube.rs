@@ -124,7 +124,8 @@ pub fn paint_elements(
         sprites.push((1.0, barrier_sprite(scale, checkpoint)));
     }
     let mut is_told = false;
-    for (item, passing) in view.queue.iter().zip(&passing) {
+    let restored = view.restored;
+    for (place, (item, passing)) in view.queue.iter().zip(&passing).enumerate() {
         let mut sprite = sprite(pen, scale, channel, &item.element);
         if let (false, StreamElement::Event(StreamEvent::Watermark(time))) =
             (is_told, &item.element)
@@ -139,6 +140,7 @@ pub fn paint_elements(
                 continue;
             }
             Passing::Overtaken(checkpoint) => sprite.mark(pen.theme.checkpoint(*checkpoint)),
+            Passing::Keeps if place < restored => sprite.mark(pen.theme.accent),
             Passing::Keeps => {}
         }
         row.push(item);

@@ -108,6 +108,12 @@ fn why_held(scene: Scene<'_>, channel: ChannelId, item: &InFlight) -> Vec<String
     if let Some(reason) = behind_event(scene.channel(channel)) {
         return vec![reason];
     }
+    if scene.channel(channel).restored > 0 && !scene.is_up(receiver) {
+        return vec![
+            "It was in flight in the restored checkpoint, and is processed before anything else."
+                .to_owned(),
+        ];
+    }
     if item.ready_us > scene.clock_us {
         let left = span(item.ready_us - scene.clock_us);
         return vec![format!(

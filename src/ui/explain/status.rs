@@ -61,6 +61,11 @@ pub fn status_of(scene: Scene<'_>, id: SubtaskId) -> Status {
     {
         return status(Tone::Waiting, "snapshot · sync");
     }
+    if let Some(checkpoint) = scene.view.paused_for.first() {
+        if let Some(status) = stop_the_world(scene, id, *checkpoint) {
+            return status;
+        }
+    }
     if let Some(checkpoint) = scene.aligning(id) {
         return status(Tone::Waiting, aligning_text(scene, id, checkpoint));
     }
@@ -70,7 +75,7 @@ pub fn status_of(scene: Scene<'_>, id: SubtaskId) -> Status {
     if subtask.status == SubtaskStatus::EndOfData {
         return status(Tone::Quiet, END_OF_DATA);
     }
-    if scene.outputs_of(id).any(|channel| scene.is_full(channel)) {
+    if subtask.is_backpressured() || scene.outputs_of(id).any(|channel| scene.is_full(channel)) {
         return status(Tone::Waiting, "backpressured");
     }
     working_status(scene, id)
@@ -132,6 +137,22 @@ pub fn not_up_text(scene: Scene<'_>, id: SubtaskId) -> &'static str {
         SubtaskStatus::Initializing => "restoring",
         _ => "not running",
     }
+}
+
+/// While a stop-the-world checkpoint is taken: the sources pause, what is under way drains.
+fn stop_the_world(scene: Scene<'_>, id: SubtaskId, checkpoint: CheckpointId) -> Option<Status> {
+    let is_source = scene.plan.subtask(id).inputs.is_empty();
+    if !scene.subtask(id).writing.is_empty() {
+        return Some(status(Tone::Waiting, "copying"));
+    }
+    if is_source {
+        let words = format!("paused for checkpoint {checkpoint}");
+        return Some(status(Tone::Waiting, words));
+    }
+    let has_input = scene
+        .inputs_of(id)
+        .any(|channel| scene.channel(channel).records() > 0);
+    has_input.then(|| status(Tone::Waiting, "draining"))
 }
 
 fn aligning_text(scene: Scene<'_>, id: SubtaskId, checkpoint: CheckpointId) -> String {

@@ -8,7 +8,7 @@ use crate::recording::view::{CheckpointStatus, CheckpointView, SnapshotView};
 use crate::run::RunAction;
 
 use super::super::command::{Selection, UiCommand};
-use super::super::figures::{bytes, seconds, span, value};
+use super::super::figures::{bytes, count, seconds, span, value};
 use super::super::paint::checkpoint_square;
 use super::super::panels::facts::Phases;
 use super::super::theme::{Theme, semibold, size};
@@ -183,6 +183,15 @@ fn snapshot_ui(
         ("end to end", phases.end_to_end_us),
     ] {
         captured.extend(us.map(|us| (name.to_owned(), span(us))));
+    }
+    if snapshot.processed_bytes + snapshot.persisted_bytes > 0 {
+        let (processed, persisted) = (snapshot.processed_bytes, snapshot.persisted_bytes);
+        let figures = format!("{} ({})", bytes(processed), bytes(persisted));
+        captured.push(("in flight, processed (persisted)".to_owned(), figures));
+    }
+    if snapshot.is_unaligned() {
+        let records = count(snapshot.persisted_records, "record");
+        captured.push(("unaligned".to_owned(), format!("{records} in flight")));
     }
     for (name, value) in captured {
         let rect = ui.available_rect_before_wrap();

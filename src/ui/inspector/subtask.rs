@@ -43,6 +43,7 @@ pub fn subtask_ui(
         why_ui(ui, scene, channel);
     }
     armed_ui(ui, scene, id);
+    load_ui(ui, scene, id);
     state_ui(ui, inspector, id);
     time_ui(ui, inspector, id);
     if !scene.plan.subtask(id).inputs.is_empty() {
@@ -64,6 +65,24 @@ pub fn subtask_ui(
         commands.push(UiCommand::Crash(id));
     }
     ledger_ui(ui, inspector);
+}
+
+/// How it has spent its time, as Flink's busyTimeMsPerSecond and its like say.
+fn load_ui(ui: &mut Ui, scene: Scene<'_>, id: SubtaskId) {
+    let load = scene.load(id);
+    let total = load.total_us();
+    if total == 0 {
+        return;
+    }
+    section(ui, "Time (modelled)");
+    for (name, us) in [
+        ("Busy", load.busy_us),
+        ("Backpressured", load.backpressured_us),
+        ("Idle", load.idle_us),
+    ] {
+        let share = us as f64 * 100.0 / total as f64;
+        figure(ui, name, &format!("{share:.0} %"));
+    }
 }
 
 /// What will go wrong here.

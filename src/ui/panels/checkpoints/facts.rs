@@ -56,10 +56,16 @@ pub fn end_to_end_us(checkpoint: &CheckpointView) -> Option<u64> {
     Some(end_us?.saturating_sub(checkpoint.triggered_us))
 }
 
-/// How much data between barriers is part of the checkpoint: the records that barriers overtook.
+/// Data between first and last barriers, in bytes: what was processed, and what became part of the checkpoint.
 #[must_use]
-pub fn in_flight_bytes(_checkpoint: &CheckpointView) -> u64 {
-    0
+pub fn in_flight_bytes(checkpoint: &CheckpointView) -> (u64, u64) {
+    let snapshots = checkpoint.subtasks.values();
+    snapshots.fold((0, 0), |(processed, persisted), snapshot| {
+        (
+            processed + snapshot.processed_bytes,
+            persisted + snapshot.persisted_bytes,
+        )
+    })
 }
 
 /// One subtask's phases, as the page's subtask table has them.
@@ -81,7 +87,7 @@ impl Phases {
         let triggered = Some(checkpoint.triggered_us);
         Self {
             start_delay_us: between(triggered, snapshot.first_barrier_us),
-            alignment_us: between(snapshot.first_barrier_us, snapshot.captured_us),
+            alignment_us: snapshot.alignment_us(),
             sync_us: between(snapshot.captured_us, snapshot.sync_until_us),
             async_us: between(snapshot.sync_until_us, snapshot.written_us),
             end_to_end_us: between(triggered, snapshot.acknowledged_us),

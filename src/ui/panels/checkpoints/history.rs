@@ -15,14 +15,14 @@ use super::facts::{end_to_end_us, in_flight_bytes, latest_ack_us};
 const COLUMNS: [(&str, f32, Align); 10] = [
     ("", 0.04, Align::Min),
     ("Type", 0.12, Align::Min),
-    ("Status", 0.2, Align::Min),
+    ("Status", 0.165, Align::Min),
     ("Acknowledged", 0.11, Align::Max),
     ("Triggered", 0.085, Align::Max),
     ("Latest ack", 0.085, Align::Max),
     ("End to end", 0.085, Align::Max),
     ("Checkpointed", 0.1, Align::Max),
     ("Full", 0.075, Align::Max),
-    ("In flight", 0.1, Align::Max),
+    ("Processed (persisted)", 0.135, Align::Max),
 ];
 const ROW: f32 = 28.0;
 
@@ -115,6 +115,7 @@ fn texts(checkpoint: &CheckpointView) -> [String; 9] {
     };
     let (done, all) = (checkpoint.acknowledged(), checkpoint.subtasks.len());
     let percent = (done * 100).checked_div(all).unwrap_or(100);
+    let (processed, persisted) = in_flight_bytes(checkpoint);
     let not_yet = || "n/a".to_owned();
     [
         checkpoint.kind.name().to_owned(),
@@ -125,6 +126,6 @@ fn texts(checkpoint: &CheckpointView) -> [String; 9] {
         end_to_end_us(checkpoint).map_or_else(not_yet, span),
         bytes(checkpoint.size_bytes()),
         bytes(checkpoint.size_bytes()),
-        bytes(in_flight_bytes(checkpoint)),
+        format!("{} ({})", bytes(processed), bytes(persisted)),
     ]
 }

@@ -9,7 +9,7 @@ use super::super::super::paint::text_in;
 use super::super::super::scene::Scene;
 use super::super::super::theme::{Theme, medium, regular, size};
 use super::super::empty_ui;
-use super::facts::{end_to_end_us, percentile};
+use super::facts::{end_to_end_us, in_flight_bytes, percentile};
 
 const COLUMNS: [&str; 7] = [
     "Minimum", "Average", "Maximum", "p50", "p90", "p99", "p99.9",
@@ -36,6 +36,11 @@ pub fn summary_ui(ui: &mut Ui, scene: Scene<'_>) {
         .filter_map(|checkpoint| end_to_end_us(checkpoint));
     let sizes = completed.iter().map(|checkpoint| checkpoint.size_bytes());
     let full = completed.iter().map(|checkpoint| checkpoint.size_bytes());
+    let in_flight = completed
+        .iter()
+        .map(|checkpoint| in_flight_bytes(checkpoint));
+    let (processed, persisted): (Vec<u64>, Vec<u64>) = in_flight.unzip();
+    let (processed, persisted) = (processed.into_iter(), persisted.into_iter());
     for (name, values, word) in [
         (
             "End to end (modelled)",
@@ -44,6 +49,8 @@ pub fn summary_ui(ui: &mut Ui, scene: Scene<'_>) {
         ),
         ("Checkpointed size", sorted(sizes), bytes),
         ("Full size", sorted(full), bytes),
+        ("Processed in flight", sorted(processed), bytes),
+        ("Persisted in flight", sorted(persisted), bytes),
     ] {
         row_ui(ui, name, &spread(&values).map(word), false);
     }
