@@ -134,6 +134,7 @@ fn checkpoint(
         let done = |us: u64| (decided || index < acknowledged).then_some(us);
         let snapshot = SnapshotView {
             first_barrier_us: Some(at_us[1]),
+            last_barrier_us: done(at_us[2]),
             captured_us: done(at_us[2]),
             sync_until_us: done(at_us[3]),
             written_us: done(at_us[4]),
