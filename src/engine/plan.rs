@@ -248,7 +248,7 @@ impl ExecutionGraph {
         found
     }
 
-    /// What runs on TaskManager `index` (from 0): its slots hold the subtasks of the same index of every operator.
+    /// What runs on `TaskManager` number `index` (from 0): its slots hold the subtasks of the same index of every operator.
     #[must_use]
     pub fn subtasks_on(&self, index: u32, slots_per_task_manager: u32) -> Vec<SubtaskId> {
         let slots = slots_per_task_manager.max(1);
@@ -257,7 +257,7 @@ impl ExecutionGraph {
         subtasks.map(|subtask| subtask.id).collect()
     }
 
-    /// How many TaskManagers the job takes.
+    /// How many `TaskManager`s the job takes.
     #[must_use]
     pub fn task_managers(&self, slots_per_task_manager: u32) -> u32 {
         let slots = self

@@ -170,9 +170,10 @@ impl JobManager<'_> {
 
     fn check_savepoint(&self) -> Result<(), String> {
         self.check_not_stopping()?;
-        match self.places.takes_savepoints() {
-            true => Ok(()),
-            false => Err(NO_SAVEPOINT_DIR.to_owned()),
+        if self.places.takes_savepoints() {
+            Ok(())
+        } else {
+            Err(NO_SAVEPOINT_DIR.to_owned())
         }
     }
 

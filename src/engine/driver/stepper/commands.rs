@@ -105,7 +105,7 @@ impl Stepper {
             Command::Suspend => {
                 accept(self);
                 let all = self.all_subtasks();
-                self.cancel(all, &[]);
+                self.cancel(&all, &[]);
                 self.end(JobStatus::Suspended);
             }
         }
@@ -119,7 +119,7 @@ impl Stepper {
 
     pub(super) fn cancel_job(&mut self) {
         let all = self.all_subtasks();
-        self.cancel(all, &[]);
+        self.cancel(&all, &[]);
         self.end(JobStatus::Canceled);
     }
 
@@ -132,9 +132,10 @@ impl Stepper {
 
     fn check_savepoint(&self) -> Result<(), String> {
         self.check_not_stopping()?;
-        match self.places.takes_savepoints() {
-            true => Ok(()),
-            false => Err(NO_SAVEPOINT_DIR.to_owned()),
+        if self.places.takes_savepoints() {
+            Ok(())
+        } else {
+            Err(NO_SAVEPOINT_DIR.to_owned())
         }
     }
 
@@ -160,13 +161,13 @@ impl Stepper {
             .iter()
             .map(|(uid, index)| self.find_running(uid, *index));
         let found: BTreeSet<SubtaskId> = found.collect::<Result<_, _>>()?;
-        match found.is_empty() {
-            true => Err("No subtask is named. Say which ones are to crash.".to_owned()),
-            false => Ok(found.into_iter().collect()),
+        if found.is_empty() {
+            return Err("No subtask is named. Say which ones are to crash.".to_owned());
         }
+        Ok(found.into_iter().collect())
     }
 
-    /// What runs in the slots of a TaskManager: slot `i` holds subtask `i` of every operator.
+    /// What runs in the slots of a `TaskManager`: slot `i` holds subtask `i` of every operator.
     fn find_task_manager(&self, index: u32) -> Result<Vec<SubtaskId>, String> {
         let slots = self.job.config.slots_per_task_manager;
         let all = self.plan.subtasks_on(index, slots);
@@ -184,9 +185,9 @@ impl Stepper {
             )
         };
         let up: Vec<SubtaskId> = all.into_iter().filter(is_up).collect();
-        match up.is_empty() {
-            true => Err(format!("Nothing runs on TaskManager {} now.", index + 1)),
-            false => Ok(up),
+        if up.is_empty() {
+            return Err(format!("Nothing runs on TaskManager {} now.", index + 1));
         }
+        Ok(up)
     }
 }

@@ -57,14 +57,15 @@ impl Stepper {
     /// These subtasks failed; none: the job as a whole did.
     pub(super) fn fail(&mut self, failed: &[SubtaskId], cause: &str) {
         let (is_global, cause) = self.note_failed_stop(failed.is_empty(), cause);
-        let random = match self.recovery.backoff.draws() {
-            true => self.rng.next(),
-            false => 0,
+        let random = if self.recovery.backoff.draws() {
+            self.rng.next()
+        } else {
+            0
         };
         let now_us = self.net.now_us;
         match self.recovery.backoff.on_failure(now_us, random) {
             Verdict::GiveUp(reason) => {
-                self.cancel(self.all_subtasks(), failed);
+                self.cancel(&self.all_subtasks(), failed);
                 let cause = format!("{cause} {reason}");
                 self.end(JobStatus::Failed { cause });
             }
@@ -89,7 +90,7 @@ impl Stepper {
         affected.append(&mut self.recovery.down);
         let at_us = at_us.map(|at_us| at_us.max(self.recovery.restart_at_us.unwrap_or(0)));
         self.set_status(JobStatus::Restarting { cause });
-        self.cancel(affected.clone(), failed);
+        self.cancel(&affected, failed);
         self.net.record(EventKind::FailoverPlanned {
             restarting: affected.iter().copied().collect(),
             at_us,
@@ -116,10 +117,10 @@ impl Stepper {
     }
 
     /// Take these subtasks down, with all that was under way between them.
-    pub(super) fn cancel(&mut self, down: BTreeSet<SubtaskId>, failed: &[SubtaskId]) {
+    pub(super) fn cancel(&mut self, down: &BTreeSet<SubtaskId>, failed: &[SubtaskId]) {
         self.coordinator.suspend(down.iter().copied());
         self.obey();
-        for id in &down {
+        for id in down {
             let status = if failed.contains(id) {
                 SubtaskStatus::Failed
             } else {
@@ -130,7 +131,7 @@ impl Stepper {
                 self.set_subtask_status(*id, status);
             }
         }
-        self.net.clear(&self.plan, &down);
+        self.net.clear(&self.plan, down);
     }
 
     /// The job ends here.
@@ -157,7 +158,7 @@ impl Stepper {
                 Ok((from, ready)) => {
                     self.net.record(EventKind::CommandAccepted { command, by });
                     let down = std::mem::take(&mut self.recovery.down);
-                    return self.begin_restore(from, ready, down);
+                    return self.begin_restore(from, ready, &down);
                 }
                 Err(reason) => {
                     first_reason.get_or_insert_with(|| reason.clone());
@@ -171,7 +172,7 @@ impl Stepper {
             }
         }
         let all = self.all_subtasks();
-        self.cancel(all, &[]);
+        self.cancel(&all, &[]);
         let cause = first_reason.unwrap_or_default();
         self.end(JobStatus::Failed { cause });
     }
@@ -182,9 +183,9 @@ impl Stepper {
         self.recovery.clear();
         self.after_savepoint = None;
         if !matches!(self.status, JobStatus::Restarting { .. }) || self.is_anything_up() {
-            self.cancel(all.clone(), &[]);
+            self.cancel(&all, &[]);
         }
-        self.begin_restore(from, ready, all);
+        self.begin_restore(from, ready, &all);
     }
 
     /// What waits to begin again, and when; none: nothing is down.
@@ -215,10 +216,10 @@ impl Stepper {
         &mut self,
         from: Option<CheckpointId>,
         ready: Vec<Ready>,
-        down: BTreeSet<SubtaskId>,
+        down: &BTreeSet<SubtaskId>,
     ) {
         self.set_status(JobStatus::Restoring { from });
-        for id in &down {
+        for id in down {
             self.set_subtask_status(*id, SubtaskStatus::Initializing);
         }
         if let Some(checkpoint) = from {
