@@ -22,6 +22,8 @@ mod faults;
 mod fold;
 #[path = "engine/laws.rs"]
 mod laws;
+#[path = "engine/live_orders.rs"]
+mod live_orders;
 #[path = "engine/partitioning.rs"]
 mod partitioning;
 #[path = "engine/recovery.rs"]

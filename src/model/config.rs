@@ -23,8 +23,8 @@ pub struct JobConfig {
     pub costs: CostModel,
     /// How many records one channel holds before its sender must wait.
     pub channel_capacity: u32,
-    /// How many slots a TaskManager has (`taskmanager.numberOfTaskSlots`). Slot `i` holds subtask `i` of every
-    /// operator, as Flink's slot sharing does; a TaskManager that fails takes all its slots with it.
+    /// How many slots a `TaskManager` has (`taskmanager.numberOfTaskSlots`). Slot `i` holds subtask `i` of every
+    /// operator, as Flink's slot sharing does; a `TaskManager` that fails takes all its slots with it.
     pub slots_per_task_manager: u32,
 }
 

@@ -23,7 +23,7 @@ pub enum Command {
     Crash { uid: Uid, subtask: u32 },
     /// Let all of these (operator, subtask from 0) fail at once.
     CrashSeveral { subtasks: Vec<(Uid, u32)> },
-    /// Let a TaskManager (from 0) fail with all its slots.
+    /// Let a `TaskManager` (from 0) fail with all its slots.
     CrashTaskManager { index: u32 },
     /// Something will go wrong once, the next time there is an occasion for it.
     Inject(Fault),

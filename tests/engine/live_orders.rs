@@ -1,0 +1,194 @@
+//! The live driver obeys the same coordinator: periodic checkpoints, savepoints, restarts and faults, on threads.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockgate::engine::driver::live::{self, LiveOptions, LiveOutcome};
+use lockgate::engine::driver::{Feeds, Resources};
+use lockgate::engine::event::{EventKind, JobStatus};
+use lockgate::engine::plan::ExecutionGraph;
+use lockgate::engine::storage::{CheckpointStorage, MemoryStorage};
+use lockgate::model::{
+    CheckpointId, Command, Fault, FaultKind, JobGraph, RestartStrategy, Retention, SavepointFormat,
+    ScriptEntry, Uid, When,
+};
+
+use crate::rig::{MemorySavepoints, Source, expected_sums, sum_job};
+
+const SOURCE: Source = Source {
+    rate_per_s: 20_000,
+    end: 6_000,
+    parallelism: 1,
+};
+const FORMAT: SavepointFormat = SavepointFormat::Canonical;
+
+/// After so many records the job is told so.
+fn job(script: &[(u64, Command)]) -> JobGraph {
+    let mut job = sum_job(&[SOURCE], 3, 2);
+    job.config.restart = RestartStrategy::FixedDelay {
+        attempts: 3,
+        delay_ms: 5,
+    };
+    let entry = |(records, command): &(u64, Command)| ScriptEntry {
+        when: When::Emitted {
+            uid: Uid::new("s0"),
+            records: *records,
+        },
+        command: command.clone(),
+    };
+    job.script = script.iter().map(entry).collect();
+    job
+}
+
+struct Live {
+    outcome: LiveOutcome,
+    savepoints: Arc<MemorySavepoints>,
+    storage: Arc<MemoryStorage>,
+}
+
+fn run(job: &JobGraph) -> Live {
+    let dir = tempfile::tempdir().unwrap();
+    let savepoints = Arc::new(MemorySavepoints::default());
+    let storage = Arc::new(MemoryStorage::default());
+    let resources = Resources {
+        feeds: Feeds::new(),
+        storage: storage.clone(),
+        dir: dir.path().to_owned(),
+        start: None,
+        savepoints: Some(savepoints.clone()),
+    };
+    let options = LiveOptions {
+        until: Some(Duration::from_secs(60)),
+        ..LiveOptions::default()
+    };
+    let plan = Arc::new(ExecutionGraph::of(job));
+    Live {
+        outcome: live::run(&Arc::new(job.clone()), &plan, resources, options).unwrap(),
+        savepoints,
+        storage,
+    }
+}
+
+impl Live {
+    fn count(&self, wanted: impl Fn(&EventKind) -> bool) -> usize {
+        let events = self.outcome.events.iter();
+        events.filter(|event| wanted(&event.kind)).count()
+    }
+
+    fn assert_right(&self) {
+        assert_eq!(self.outcome.status, JobStatus::Finished);
+        let sums = self.outcome.state.iter().flatten().flatten().cloned();
+        let sums: std::collections::BTreeMap<_, _> = sums.collect();
+        assert_eq!(sums, expected_sums(&[SOURCE], 3));
+    }
+}
+
+#[test]
+fn periodic_checkpoints_come_by_themselves_and_go_at_the_end() {
+    let mut job = job(&[]);
+    job.config.checkpointing.interval_ms = Some(20);
+    let live = run(&job);
+    live.assert_right();
+    let periodic = live.count(|event| matches!(event, EventKind::Completed { .. }));
+    assert!(periodic > 1, "{periodic}");
+    assert_eq!(live.storage.list().unwrap(), [], "it has finished");
+}
+
+/// Breaks if several crashes, or a lost TaskManager, leave a thread or a record behind.
+#[test]
+fn several_crashes_and_a_lost_task_manager_are_recovered_from() {
+    let both = vec![(Uid::new("sum"), 0), (Uid::new("out"), 0)];
+    let live = run(&job(&[
+        (1000, Command::Checkpoint),
+        (2500, Command::CrashSeveral { subtasks: both }),
+        (4000, Command::CrashTaskManager { index: 1 }),
+    ]));
+    live.assert_right();
+    assert_eq!(
+        live.count(|event| matches!(event, EventKind::FailoverPlanned { .. })),
+        2
+    );
+}
+
+#[test]
+fn a_job_whose_strategy_gives_up_has_failed_and_keeps_what_it_should() {
+    let mut job = job(&[
+        (1000, Command::Checkpoint),
+        (4000, Command::CrashTaskManager { index: 0 }),
+    ]);
+    job.config.restart = RestartStrategy::NoRestart;
+    job.config.checkpointing.retention = Retention::DeleteOnCancellation;
+    let live = run(&job);
+    let JobStatus::Failed { cause } = &live.outcome.status else {
+        panic!("{:?}", live.outcome.status);
+    };
+    assert!(cause.starts_with("TaskManager 1 was lost."), "{cause}");
+    assert_eq!(live.storage.list().unwrap(), [CheckpointId(1)]);
+}
+
+#[test]
+fn stop_with_savepoint_ends_a_live_job() {
+    for drain in [false, true] {
+        let live = run(&job(&[
+            (500, Command::Savepoint { format: FORMAT }),
+            (
+                3000,
+                Command::StopWithSavepoint {
+                    format: FORMAT,
+                    drain,
+                },
+            ),
+        ]));
+        assert_eq!(live.outcome.status, JobStatus::Finished);
+        assert!(live.outcome.emitted[0] < SOURCE.end, "stopped on the way");
+        assert_eq!(live.savepoints.names().len(), 2);
+        assert_eq!(
+            live.count(|event| matches!(event, EventKind::SavepointStored { .. })),
+            2
+        );
+    }
+}
+
+#[test]
+fn cancel_with_savepoint_and_suspend_end_a_live_job() {
+    let live = run(&job(&[(
+        3000,
+        Command::CancelWithSavepoint { format: FORMAT },
+    )]));
+    assert_eq!(live.outcome.status, JobStatus::Canceled);
+    assert_eq!(live.savepoints.names().len(), 1);
+    let live = run(&job(&[(3000, Command::Suspend)]));
+    assert_eq!(live.outcome.status, JobStatus::Suspended);
+}
+
+#[test]
+fn faults_strike_a_live_job() {
+    let inject = |kind| {
+        Command::Inject(Fault {
+            kind,
+            uid: Uid::new("sum"),
+            subtask: 0,
+        })
+    };
+    for (kind, wanted) in [
+        (FaultKind::AsyncPart, "declined"),
+        (FaultKind::StorageError, "declined"),
+        (FaultKind::Metadata, "aborted"),
+        (FaultKind::SyncPart, "failed"),
+        (FaultKind::LoseNotification, "lost"),
+        (FaultKind::StorageSlow { by_ms: 20 }, "struck"),
+    ] {
+        let mut job = job(&[(100, inject(kind)), (1000, Command::Checkpoint)]);
+        job.config.checkpointing.tolerable_failed = 9;
+        let live = run(&job);
+        live.assert_right();
+        let seen = live.count(|event| match wanted {
+            "declined" => matches!(event, EventKind::Declined { .. }),
+            "aborted" => matches!(event, EventKind::Aborted { .. }),
+            "failed" => matches!(event, EventKind::FailoverPlanned { .. }),
+            "lost" => matches!(event, EventKind::NotificationLost { .. }),
+            _ => matches!(event, EventKind::FaultStruck { .. }),
+        });
+        assert_eq!(seen, 1, "{kind:?}");
+    }
+}
