@@ -12,15 +12,16 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use lockgate::engine::driver::live::{self, LiveOptions};
 use lockgate::engine::driver::{Feeds, Resources};
-use lockgate::engine::operator::{KeyedSum, Operator};
+use lockgate::engine::event::TransactionEnd;
+use lockgate::engine::operator::{External, KeyedSum, Operator, TransactionError};
 use lockgate::engine::plan::ExecutionGraph;
 use lockgate::engine::state::KeyedBackend;
 use lockgate::engine::storage::MemoryStorage;
 use lockgate::engine::subtask::{Effects, SnapshotTask, Subtask, TaskMessage};
 use lockgate::model::{
-    BackendKind, ChannelId, CheckpointId, Decimal, Edge, JobGraph, KeyExpr, KeyedSumSpec,
+    BackendKind, ChannelId, CheckpointId, Decimal, Edge, JobGraph, Key, KeyExpr, KeyedSumSpec,
     OperatorSpec, Origin, Partitioning, Position, Record, SinkSpec, SourceKind, SourceSpec,
-    SplitId, StreamEvent, Uid, Vertex, VertexCosts,
+    SplitId, StreamEvent, SubtaskId, TransactionId, Uid, Vertex, VertexCosts,
 };
 
 fn main() {
@@ -99,6 +100,33 @@ fn keyed_sum(backend: BackendKind) -> (KeyedSum, tempfile::TempDir) {
 #[derive(Default)]
 struct Void {
     buffer: Vec<Record>,
+}
+
+/// What comes out is gone.
+impl External for Void {
+    fn let_out(&mut self, _record: Record) {}
+    fn overwrite(&mut self, _key: Key, _record: Record) {}
+
+    fn begin_transaction(&mut self) -> TransactionId {
+        TransactionId {
+            subtask: SubtaskId(0),
+            number: 1,
+        }
+    }
+
+    fn write(&mut self, _id: TransactionId, _record: Record) -> Result<(), TransactionError> {
+        Ok(())
+    }
+
+    fn pre_commit(&mut self, _: TransactionId, _: CheckpointId) -> Result<(), TransactionError> {
+        Ok(())
+    }
+
+    fn commit(&mut self, _id: TransactionId) -> Result<(), TransactionError> {
+        Ok(())
+    }
+
+    fn abort_transaction(&mut self, _id: TransactionId, _why: TransactionEnd) {}
 }
 
 impl Effects for Void {

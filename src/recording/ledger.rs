@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::view::SplitView;
 use super::{Recording, View};
-use crate::model::{OperatorSpec, Origin, Partitioning, StreamElement, Uid, Vertex};
+use crate::model::{OperatorSpec, Origin, Partitioning, SinkKind, StreamElement, Uid, Vertex};
 
 /// How often source records have had their effect, at one moment of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,8 +16,12 @@ pub struct Ledger {
     pub emitted: u64,
     /// In keyed state. None: the job has no keyed operator that could be judged record by record.
     pub state: Option<Tally>,
-    /// Out of the job through a sink. None: the job has no sink, or only behind windows.
+    /// Out of the job through a sink, where readers see it: not what a two-phase commit sink has not committed, and of
+    /// an upsert sink the effect on its table, in which a repeated write is none. None: the job
+    /// has no sink, or only behind windows.
     pub output: Option<Tally>,
+    /// How many records sinks have written into transactions that are not committed.
+    pub uncommitted: u64,
     /// Where those are that do not count yet, in state (or, without a keyed sum, out of the job).
     pub open: Open,
     /// Records that a window dropped because it had fired: they count nowhere, and that is as it should be.
@@ -31,6 +35,8 @@ pub struct Open {
     pub in_flight: u64,
     /// Counted at some place, not yet at all of them.
     pub partly: u64,
+    /// Without a keyed operator: in a transaction that is not committed.
+    pub uncommitted: u64,
     /// Nowhere in the job any more: rolled back or lost, until the source reads them again.
     pub to_be_read: u64,
 }
@@ -88,6 +94,11 @@ impl Recording {
             emitted: view.splits.iter().map(SplitView::emitted).sum(),
             state: state.map(|(tally, ..)| tally),
             output: output.map(|(tally, ..)| tally),
+            uncommitted: view
+                .subtasks
+                .iter()
+                .map(|subtask| subtask.sink.waiting() as u64)
+                .sum(),
             open: state
                 .or(output)
                 .map_or_else(Open::default, |(_, open, _)| open),
@@ -116,7 +127,10 @@ impl Recording {
         for uid in &vertices {
             effects.judge(uid);
         }
-        let open = effects.open(&self.in_flight(view, &vertices));
+        let open = effects.open(
+            &self.in_flight(view, &vertices),
+            &self.uncommitted(view, &vertices),
+        );
         let (tally, late) = effects.tally();
         Some((tally, open, late))
     }
@@ -133,6 +147,15 @@ impl Recording {
             effects.judge(&vertex.uid);
         }
         effects.more().take(most).collect()
+    }
+
+    /// The records in transactions of `sinks` that are not committed.
+    fn uncommitted(&self, view: &View, sinks: &[&Uid]) -> BTreeSet<Origin> {
+        let subtasks = self.plan.subtasks.iter().zip(&view.subtasks);
+        let wanted = subtasks.filter(|(plan, _)| sinks.contains(&&plan.uid));
+        let transactions = wanted.flat_map(|(_, view)| &view.sink.uncommitted);
+        let records = transactions.flat_map(|transaction| &transaction.records);
+        records.map(|record| record.origin).collect()
     }
 
     /// The records in channels that lead to one of `targets`.
@@ -231,6 +254,9 @@ impl<'a> Effects<'a> {
                 count.is_late |= is_late;
             }
         }
+        let is_upsert = self.recording.job.vertex(uid).is_some_and(|vertex| {
+            matches!(&vertex.operator, OperatorSpec::Sink(spec) if spec.kind == SinkKind::Upsert)
+        });
         for (touched, counts) in self.touched.iter_mut().zip(&counts) {
             for (touched, count) in touched.iter_mut().zip(counts) {
                 *touched |= count.times > 0;
@@ -248,7 +274,9 @@ impl<'a> Effects<'a> {
                 continue;
             }
             for (verdict, count) in verdicts.iter_mut().zip(counts) {
-                let here = match count.times.cmp(&expected) {
+                // What a repeated write overwrites is its own effect.
+                let most = if is_upsert { expected } else { u32::MAX };
+                let here = match count.times.min(most).cmp(&expected) {
                     std::cmp::Ordering::Less => Verdict::Zero,
                     std::cmp::Ordering::Equal if count.is_late => Verdict::Late,
                     std::cmp::Ordering::Equal => Verdict::Once,
@@ -275,7 +303,7 @@ impl<'a> Effects<'a> {
     }
 
     /// Tell apart the records that do not count yet.
-    fn open(&self, in_flight: &BTreeSet<Origin>) -> Open {
+    fn open(&self, in_flight: &BTreeSet<Origin>, uncommitted: &BTreeSet<Origin>) -> Open {
         let mut open = Open::default();
         let splits = self.recording.plan.splits.iter().zip(&self.view.splits);
         for ((plan, view), (verdicts, touched)) in
@@ -290,6 +318,7 @@ impl<'a> Effects<'a> {
                 };
                 match verdict {
                     Verdict::Zero if *touched => open.partly += 1,
+                    Verdict::Zero if uncommitted.contains(&origin) => open.uncommitted += 1,
                     Verdict::Zero if in_flight.contains(&origin) => open.in_flight += 1,
                     Verdict::Zero => open.to_be_read += 1,
                     Verdict::Unreached | Verdict::Once | Verdict::Late | Verdict::More => {}

@@ -7,6 +7,7 @@ mod fold;
 pub mod ledger;
 pub mod load;
 mod sentence;
+pub mod sink_view;
 pub mod view;
 
 use std::sync::Arc;
@@ -44,7 +45,7 @@ pub struct Recording {
     head: View,
     /// What each counted record adds to its lineage. Number `i` is at `i - 1`.
     lineages: Vec<Effect>,
-    /// What sinks collected: after how many events, where, what.
+    /// What readers outside see: after how many events, of which sink subtask, what.
     outputs: Vec<(usize, SubtaskId, Record)>,
     /// The positions of all events that concern a barrier or a checkpoint.
     barrier_positions: Vec<usize>,
@@ -81,13 +82,7 @@ impl Recording {
             EventKind::LateDropped { subtask, record } => {
                 self.note_effect(*subtask, record.origin, true);
             }
-            EventKind::Collected {
-                subtask, record, ..
-            } => {
-                self.outputs
-                    .push((self.events.len() + 1, *subtask, record.clone()));
-            }
-            _ => {}
+            _ => self.note_output(&event.kind),
         }
         if concerns_barriers(&event.kind) {
             self.barrier_positions.push(self.events.len() + 1);
@@ -99,6 +94,30 @@ impl Recording {
         let is_light = || newest.is_none_or(|view| distance >= view.weight());
         if distance.is_multiple_of(KEYFRAME_EVENTS) && is_light() {
             self.keyframes.push(self.head.clone());
+        }
+    }
+
+    /// Before `event` is folded in: what does it make visible?
+    fn note_output(&mut self, event: &EventKind) {
+        let position = self.events.len() + 1;
+        match event {
+            EventKind::Collected {
+                subtask,
+                record,
+                transaction: None,
+            } => self.outputs.push((position, *subtask, record.clone())),
+            EventKind::Committed {
+                subtask,
+                transaction,
+                again: false,
+            } => {
+                let transactions = &self.head.subtasks[subtask.index()].sink.uncommitted;
+                let committed = transactions.iter().filter(|view| view.id == *transaction);
+                let records = committed.flat_map(|view| &view.records);
+                let outputs = records.map(|record| (position, *subtask, record.clone()));
+                self.outputs.extend(outputs);
+            }
+            _ => {}
         }
     }
 
@@ -224,7 +243,8 @@ impl Recording {
             .map(|found| self.step_end(*found))
     }
 
-    /// What sinks have collected up to `view`, in order.
+    /// What readers outside see at `view`, in the order in which it became visible. Of an upsert sink these are all its
+    /// writes; what a two-phase commit sink has not committed is not among them.
     pub fn outputs(&self, view: &View) -> impl Iterator<Item = (SubtaskId, &Record)> {
         let count = self
             .outputs
@@ -278,6 +298,10 @@ pub fn concerns_barriers(event: &EventKind) -> bool {
         | EventKind::TriggerRejected { .. }
         | EventKind::Acknowledged { .. }
         | EventKind::Declined { .. }
+        | EventKind::PreCommitted { .. }
+        | EventKind::Committed { .. }
+        | EventKind::CommitFailed { .. }
+        | EventKind::TransactionAborted { .. }
         | EventKind::Completed { .. }
         | EventKind::Aborted { .. } => true,
         _ => false,

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use rust_decimal::Decimal;
 
 use super::load::{Load, LoadMeter};
+use super::sink_view::{SinkView, TableView};
 use crate::engine::event::{AbortReason, CheckpointKind, JobStatus, SubtaskStatus};
 use crate::model::{
     CheckpointId, EventTime, Fault, Key, Record, SplitId, StreamElement, StreamEvent, SubtaskId,
-    TimeWindow,
+    TimeWindow, Uid,
 };
 
 /// The state of a run after a prefix of its events.
@@ -33,6 +34,8 @@ pub struct View {
     pub channels: Vec<ChannelView>,
     /// By [`SplitId`].
     pub splits: Vec<SplitView>,
+    /// By upsert sink: what readers see of it.
+    pub tables: BTreeMap<Uid, Arc<TableView>>,
     /// All that were ever triggered.
     pub checkpoints: BTreeMap<CheckpointId, Arc<CheckpointView>>,
     /// The completed checkpoints that can be restored, in the order of the store: the last one is the latest.
@@ -74,12 +77,15 @@ impl View {
     /// How much there is to copy: rows, elements, subtasks, channels, checkpoints.
     #[must_use]
     pub fn weight(&self) -> usize {
-        let in_subtask =
-            |view: &SubtaskView| 1 + view.rows.len() + view.windows.len() + view.recent.len();
+        let in_subtask = |view: &SubtaskView| {
+            let sink = view.recent.len() + view.sink.waiting();
+            1 + view.rows.len() + view.windows.len() + sink
+        };
         let in_channel = |view: &ChannelView| 1 + view.queue.len();
         let subtasks: usize = self.subtasks.iter().map(in_subtask).sum();
         let channels: usize = self.channels.iter().map(in_channel).sum();
-        subtasks + channels + self.checkpoints.len()
+        let tables: usize = self.tables.values().map(|table| table.rows.len()).sum();
+        subtasks + channels + tables + self.checkpoints.len()
     }
 }
 
@@ -100,10 +106,12 @@ pub struct SubtaskView {
     pub watermark: EventTime,
     /// It does not hold back the watermark of those after it.
     pub is_idle: bool,
-    /// Sinks: how many records were collected since the run's beginning; never turned back.
+    /// Sinks: how many records were collected since the run's beginning, visible or not; never turned back.
     pub collected: u64,
-    /// Sinks: the latest collected records, newest last; at most [`SubtaskView::RECENT`].
+    /// Sinks: the latest records that readers see, newest last; at most [`SubtaskView::RECENT`].
     pub recent: VecDeque<Record>,
+    /// Sinks: what is outside the job.
+    pub sink: SinkView,
     /// Records taken since the run's beginning; never turned back.
     pub processed: u64,
     /// Records emitted since the run's beginning; never turned back.

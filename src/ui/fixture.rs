@@ -15,6 +15,7 @@ use crate::model::{
 };
 use crate::recording::LoadMeter;
 use crate::recording::View;
+use crate::recording::sink_view::SinkView;
 use crate::recording::view::{
     ChannelView, CheckpointStatus, CheckpointView, InFlight, Lineage, Row, SnapshotView, SplitView,
     SubtaskView,
@@ -71,6 +72,7 @@ fn idle_subtask() -> SubtaskView {
         is_idle: false,
         collected: 0,
         recent: VecDeque::new(),
+        sink: SinkView::default(),
         processed: 0,
         emitted: 0,
         busy_until_us: 0,
@@ -251,6 +253,7 @@ pub fn two_sources() -> Moment {
         splits: vec![SplitView::default(); 2],
         subtasks,
         channels,
+        tables: BTreeMap::new(),
         checkpoints: checkpoints
             .into_iter()
             .map(|checkpoint| (checkpoint.id, Arc::new(checkpoint)))

@@ -109,6 +109,7 @@ impl Picture {
             emitted: 17,
             state: Some(tally),
             output: Some(tally),
+            uncommitted: 0,
             open: Open {
                 in_flight: 10,
                 ..Open::default()

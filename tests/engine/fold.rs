@@ -4,17 +4,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lockgate::engine::driver::stepper::{Projection, sorted_names};
+use lockgate::engine::driver::stepper::{OpenTransaction, Projection, sorted_names};
 use lockgate::engine::event::SubtaskStatus;
+use lockgate::engine::plan::SubtaskPlan;
 use lockgate::model::{
-    Command, Decimal, EventTimeSpec, Fault, FaultKind, JobGraph, Key, RestartStrategy,
-    SavepointFormat, SourcePause, StreamElement, TimeWindow, Uid, WindowAggregate,
+    Command, Decimal, EventTimeSpec, Fault, FaultKind, JobGraph, Key, OperatorSpec,
+    RestartStrategy, SavepointFormat, SinkKind, SourcePause, StreamElement, TimeWindow, Uid,
+    WindowAggregate,
 };
-use lockgate::recording::view::{CheckpointStatus, Row};
+use lockgate::recording::view::{CheckpointStatus, Row, SubtaskView};
 use lockgate::recording::{Recording, View};
 use proptest::prelude::*;
 
-use crate::rig::{MemorySavepoints, Rig, Source, lanes_job, sum_job};
+use crate::rig::{MemorySavepoints, Rig, Source, lanes_job, set_sink, sum_job, transactional};
 use crate::windows::{on_time, source, window_job};
 
 /// The view, in the engine's own terms.
@@ -35,6 +37,23 @@ fn project(view: &View, recording: &Recording, engine: &Projection) -> Projectio
         queue
             .map(|item| (item.element.clone(), item.ready_us))
             .collect()
+    };
+    let plans = recording.plan.subtasks.iter();
+    let sinks = plans
+        .zip(&view.subtasks)
+        .filter(|(plan, _)| matches!(plan.operator, OperatorSpec::Sink(_)));
+    let transactions = |(_, view): (&SubtaskPlan, &SubtaskView)| -> Vec<OpenTransaction> {
+        let open = view.sink.uncommitted.iter();
+        open.map(|tx| (tx.id, tx.timeout_us, tx.pre_committed, tx.records.clone()))
+            .collect()
+    };
+    let table = |uid| -> BTreeMap<Key, Decimal> {
+        let rows = view
+            .tables
+            .get(uid)
+            .into_iter()
+            .flat_map(|table| &table.rows);
+        rows.map(|(key, row)| (key.clone(), row.value)).collect()
     };
     let is_pending = |status| status == CheckpointStatus::Pending;
     let pending = view
@@ -65,6 +84,8 @@ fn project(view: &View, recording: &Recording, engine: &Projection) -> Projectio
             })
             .collect(),
         channels: (0..view.channels.len()).map(queue).collect(),
+        uncommitted: sinks.clone().map(transactions).collect(),
+        tables: sinks.map(|(plan, _)| table(&plan.uid)).collect(),
         blocked: view
             .channels
             .iter()
@@ -122,7 +143,13 @@ fn deed() -> impl Strategy<Value = Deed> {
 }
 
 fn play(deeds: &[(usize, Deed)], seed: u64) -> Rig {
-    let job = sum_job(&[Source::new(60, 40), Source::new(25, 16)], 3, 2);
+    let mut job = sum_job(&[Source::new(60, 40), Source::new(25, 16)], 3, 2);
+    let kind = match seed % 3 {
+        0 => SinkKind::Plain,
+        1 => SinkKind::Upsert,
+        _ => transactional(400),
+    };
+    set_sink(&mut job, kind, 2);
     play_job(job, "sum", deeds, seed)
 }
 

@@ -9,8 +9,8 @@ use lockgate::engine::plan::ExecutionGraph;
 use lockgate::engine::storage::{CheckpointStorage, MemoryStorage};
 use lockgate::model::{
     BackendKind, Command, Decimal, Edge, JobGraph, Key, KeyExpr, KeyedSumSpec, MapSpec,
-    OperatorSpec, Partitioning, Position, SinkSpec, SourceKind, SourceSpec, SubtaskId, Uid, Vertex,
-    VertexCosts, validate,
+    OperatorSpec, Partitioning, Position, SinkKind, SinkSpec, SourceKind, SourceSpec, SubtaskId,
+    Uid, Vertex, VertexCosts, validate,
 };
 use lockgate::recording::{Recording, View};
 
@@ -253,4 +253,19 @@ impl Rig {
 pub fn with_backend(mut job: JobGraph, backend: BackendKind) -> JobGraph {
     job.config.backend = backend;
     job
+}
+
+/// Let sink `out` of a [`sum_job`] be of this kind, with so many subtasks.
+pub fn set_sink(job: &mut JobGraph, kind: SinkKind, parallelism: u32) {
+    let is_out = |vertex: &&mut Vertex| vertex.uid.as_str() == "out";
+    let out = job.vertices.iter_mut().find(is_out).unwrap();
+    out.operator = OperatorSpec::Sink(SinkSpec { kind });
+    out.parallelism = parallelism;
+}
+
+pub fn transactional(transaction_timeout_ms: u64) -> SinkKind {
+    SinkKind::TwoPhaseCommit {
+        transaction_timeout_ms,
+        ignore_failures_after_timeout: false,
+    }
 }

@@ -4,6 +4,7 @@ pub mod assign;
 mod faults;
 pub mod fit;
 pub mod live;
+pub mod outside;
 mod places;
 pub mod resources;
 mod rng;

@@ -10,7 +10,7 @@ use crate::engine::coordinator::CompletedStore;
 use crate::engine::event::ChannelSide;
 use crate::engine::in_flight::InFlight;
 use crate::engine::operator::{
-    CsvRow, KeyedSum, Map, Operator, Sink, Source, SourceFeed, Split, Window,
+    CsvRow, KeyedSum, Map, Operator, Sink, Source, SourceFeed, Split, TwoPhaseCommit, Window,
 };
 use crate::engine::plan::{ExecutionGraph, SplitPlan, SubtaskPlan, to_u32};
 use crate::engine::state::KeyedBackend;
@@ -217,7 +217,12 @@ impl Resources {
                 Operator::Window(Window::new(key, kind, state))
             }
             OperatorSpec::Map(spec) => Operator::Map(Map::new(*spec)),
-            OperatorSpec::Sink(_) => Operator::Sink(Sink),
+            OperatorSpec::Sink(spec) => {
+                let lists = state.into_iter().flat_map(|(_, state)| &state.lists);
+                let own = lists.filter(|list| list.name == TwoPhaseCommit::LIST);
+                let elements = own.flat_map(|list| list.elements.iter().map(|bytes| &**bytes));
+                Operator::Sink(Sink::new(spec.kind, elements))
+            }
         };
         Ok(Prepared {
             operator,

@@ -8,20 +8,24 @@ mod keyed_sum;
 mod map;
 mod sink;
 mod source;
+mod two_phase_commit;
 mod window;
 
 pub use event_time::EventClock;
 pub use keyed_sum::KeyedSum;
 pub use map::Map;
-pub use sink::Sink;
+pub use sink::{External, Sink, TransactionError};
 pub use source::{CsvRow, Source, SourceFeed, Split};
+pub use two_phase_commit::TwoPhaseCommit;
 pub use window::Window;
 
 use crate::engine::router::Router;
 use crate::engine::state::{KeyedBackend, StateError};
 use crate::engine::storage::ListState;
 use crate::engine::subtask::{Effects, TaskFailure};
-use crate::model::{Decimal, EventTime, Key, Record, SplitId, TimeWindow};
+use crate::model::{
+    CheckpointId, Decimal, EventTime, Key, Record, SplitId, TimeWindow, TransactionId,
+};
 
 /// What a source offset takes in a checkpoint.
 const OFFSET_BYTES: u64 = 8;
@@ -70,12 +74,7 @@ impl Operator {
             Self::Window(window) => records
                 .into_iter()
                 .try_for_each(|record| window.process(&record, out)),
-            Self::Sink(sink) => {
-                records
-                    .into_iter()
-                    .for_each(|record| sink.collect(record, out));
-                Ok(())
-            }
+            Self::Sink(sink) => sink.collect(records, out),
         }
     }
 
@@ -100,7 +99,68 @@ impl Operator {
     pub fn list_states(&self) -> Vec<ListState> {
         match self {
             Self::Source(source) => vec![source.list_state()],
-            Self::Map(_) | Self::KeyedSum(_) | Self::Window(_) | Self::Sink(_) => Vec::new(),
+            Self::Sink(sink) => sink.list_state().into_iter().collect(),
+            Self::Map(_) | Self::KeyedSum(_) | Self::Window(_) => Vec::new(),
+        }
+    }
+
+    /// Before its first record.
+    ///
+    /// # Errors
+    /// A sink cannot commit a transaction of the restored checkpoint.
+    pub fn open<E: Effects>(&mut self, out: &mut E) -> Result<(), TaskFailure> {
+        self.sink_mut().map_or(Ok(()), |sink| Ok(sink.open(out)?))
+    }
+
+    /// In the synchronous part of a snapshot, before the state is captured.
+    ///
+    /// # Errors
+    /// A sink cannot pre-commit its transaction.
+    pub fn before_snapshot<E: Effects>(
+        &mut self,
+        checkpoint: CheckpointId,
+        is_at_end: bool,
+        out: &mut E,
+    ) -> Result<(), TaskFailure> {
+        self.sink_mut().map_or(
+            Ok(()),
+            |sink| Ok(sink.snapshot(checkpoint, is_at_end, out)?),
+        )
+    }
+
+    /// The checkpoint is complete.
+    ///
+    /// # Errors
+    /// A sink cannot commit.
+    pub fn on_complete<E: Effects>(
+        &mut self,
+        checkpoint: CheckpointId,
+        out: &mut E,
+    ) -> Result<(), TaskFailure> {
+        self.sink_mut()
+            .map_or(Ok(()), |sink| Ok(sink.on_complete(checkpoint, out)?))
+    }
+
+    /// The task ends, well or not.
+    pub fn close<E: Effects>(&mut self, out: &mut E) {
+        if let Some(sink) = self.sink_mut() {
+            sink.close(out);
+        }
+    }
+
+    fn sink_mut(&mut self) -> Option<&mut Sink> {
+        match self {
+            Self::Sink(sink) => Some(sink),
+            _ => None,
+        }
+    }
+
+    /// The transactions that a restored checkpoint tells of.
+    #[must_use]
+    pub fn restored_transactions(&self) -> Vec<TransactionId> {
+        match self {
+            Self::Sink(sink) => sink.restored_transactions(),
+            _ => Vec::new(),
         }
     }
 
@@ -120,7 +180,11 @@ impl Operator {
             Self::Source(source) => OFFSET_BYTES * source.splits().len() as u64,
             Self::KeyedSum(sum) => sum.state.size_bytes(),
             Self::Window(window) => window.state.size_bytes(),
-            Self::Map(_) | Self::Sink(_) => 0,
+            Self::Sink(sink) => {
+                let elements = sink.list_state().into_iter().flat_map(|list| list.elements);
+                elements.map(|element| element.len() as u64).sum()
+            }
+            Self::Map(_) => 0,
         }
     }
 

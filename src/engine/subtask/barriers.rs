@@ -5,7 +5,6 @@ use crate::engine::event::{AbortReason, ChannelSide};
 use crate::engine::gate::GateAction;
 use crate::engine::in_flight::InFlight;
 use crate::engine::plan::to_u32;
-use crate::engine::state::StateError;
 use crate::engine::storage::{StorageError, SubtaskState};
 use crate::model::{CheckpointBarrier, CheckpointId, SnapshotKind, StreamEvent};
 
@@ -59,7 +58,7 @@ impl Subtask {
         }
         let task = SnapshotTask {
             is_copy: true,
-            ..self.capture(barrier)?
+            ..self.capture(barrier, out)?
         };
         self.start(task, barrier.kind, out);
         Ok(())
@@ -102,7 +101,7 @@ impl Subtask {
     /// The checkpoint was given up; `latest` is the newest complete one, in case that news was missed.
     ///
     /// # Errors
-    /// It was the savepoint that the job was to stop with: what has stopped cannot go on.
+    /// It was the savepoint that the job was to stop with: what has stopped cannot go on. Or a sink could not commit.
     pub fn on_aborted<E: Effects>(
         &mut self,
         checkpoint: CheckpointId,
@@ -110,7 +109,7 @@ impl Subtask {
         out: &mut E,
     ) -> Result<(), TaskFailure> {
         if let Some(latest) = latest {
-            self.on_complete(latest, out);
+            self.on_complete(latest, out)?;
         }
         if self.stopping == Some(checkpoint) {
             return Err(TaskFailure::StopFailed);
@@ -235,7 +234,7 @@ impl Subtask {
         let task = SnapshotTask {
             in_flight,
             is_recording: self.recording.is_some(),
-            ..self.capture(barrier)?
+            ..self.capture(barrier, out)?
         };
         self.start(task, barrier.kind, out);
         Ok(())
@@ -255,8 +254,14 @@ impl Subtask {
     }
 
     /// The synchronous part of a snapshot.
-    fn capture(&mut self, barrier: CheckpointBarrier) -> Result<SnapshotTask, StateError> {
+    fn capture<E: Effects>(
+        &mut self,
+        barrier: CheckpointBarrier,
+        out: &mut E,
+    ) -> Result<SnapshotTask, TaskFailure> {
         let checkpoint = barrier.id;
+        let is_at_end = self.phase != Phase::Running;
+        self.operator.before_snapshot(checkpoint, is_at_end, out)?;
         let keyed = self.operator.keyed_mut();
         Ok(SnapshotTask {
             checkpoint,

@@ -2,7 +2,7 @@
 
 use crate::engine::event::{AbortReason, ChannelSide};
 use crate::engine::in_flight::{self, InFlight};
-use crate::engine::operator::Operator;
+use crate::engine::operator::{External, Operator, TransactionError};
 use crate::engine::state::{KeyedSnapshot, StateError};
 use crate::engine::storage::{
     ChannelState, CheckpointStorage, ListState, StorageError, SubtaskState,
@@ -13,7 +13,7 @@ use crate::model::{
 };
 
 /// What a subtask does to the world around it; interpreted by the driver.
-pub trait Effects {
+pub trait Effects: External {
     fn send_record(&mut self, channel: ChannelId, record: Record);
     fn send_event(&mut self, channel: ChannelId, event: StreamEvent);
     /// Do not poll this input channel until it is unblocked.
@@ -62,7 +62,6 @@ pub trait Effects {
     fn on_late_dropped(&mut self, _record: &Record) {}
     fn on_watermark(&mut self, _watermark: EventTime) {}
     fn on_idleness(&mut self, _is_idle: bool) {}
-    fn on_collected(&mut self, _record: Record) {}
 }
 
 /// From a subtask to the coordinator.
@@ -152,4 +151,6 @@ pub enum TaskFailure {
     StopFailed,
     #[error("the state backend failed: {0}")]
     State(#[from] StateError),
+    #[error("{0}")]
+    Transaction(#[from] TransactionError),
 }

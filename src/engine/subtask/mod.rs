@@ -134,6 +134,19 @@ impl Subtask {
         self.phase == Phase::Finished
     }
 
+    /// Before anything else: the operator begins with what it was restored with.
+    ///
+    /// # Errors
+    /// A transaction of the restored checkpoint cannot be committed.
+    pub fn open<E: Effects>(&mut self, out: &mut E) -> Result<(), TaskFailure> {
+        self.operator.open(out)
+    }
+
+    /// The task fails or is canceled, in good order: nothing of it goes on (Flink: `close`).
+    pub fn close<E: Effects>(&mut self, out: &mut E) {
+        self.operator.close(out);
+    }
+
     /// A source's turn: emit up to `max_records`, then the watermark that follows from them (Flink sends it at intervals);
     /// then, if that was all there is, end the data.
     ///
@@ -252,20 +265,30 @@ impl Subtask {
     }
 
     /// The checkpoint is complete. Older or repeated news changes nothing.
-    pub fn on_complete<E: Effects>(&mut self, checkpoint: CheckpointId, out: &mut E) {
+    ///
+    /// # Errors
+    /// A sink could not commit.
+    pub fn on_complete<E: Effects>(
+        &mut self,
+        checkpoint: CheckpointId,
+        out: &mut E,
+    ) -> Result<(), TaskFailure> {
         if checkpoint <= self.completed {
-            return;
+            return Ok(());
         }
         self.completed = checkpoint;
+        self.operator.on_complete(checkpoint, out)?;
         if self.stopping.is_some_and(|stopping| stopping <= checkpoint) {
             self.stopping = None;
-            return self.finish(out);
+            self.finish(out);
+            return Ok(());
         }
         let is_final = self.final_from.is_some_and(|first| checkpoint >= first);
         if let Phase::EndOfData { confirmed } = &mut self.phase {
             *confirmed |= is_final;
             self.finish_if_done(out);
         }
+        Ok(())
     }
 
     /// All outgoing channels.
@@ -311,6 +334,7 @@ impl Subtask {
 
     fn finish<E: Effects>(&mut self, out: &mut E) {
         self.phase = Phase::Finished;
+        self.operator.close(out);
         self.router.broadcast(StreamEvent::EndOfPartition, out);
         out.tell(TaskMessage::Finished);
     }

@@ -2,15 +2,17 @@
 
 mod channels;
 mod checkpoints;
+mod sinks;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::load::LoadMeter;
+use super::sink_view::SinkView;
 use super::view::{ChannelView, FailoverView, Lineage, Row, SplitView, SubtaskView, View};
 use crate::engine::event::{CommandOrigin, EventKind, JobStatus, SubtaskStatus, TraceEvent};
 use crate::engine::plan::ExecutionGraph;
-use crate::model::{CheckpointId, Command, Decimal, EventTime, Key, Record, SplitId, SubtaskId};
+use crate::model::{CheckpointId, Command, Decimal, EventTime, Key, SplitId, SubtaskId};
 
 impl View {
     /// Before the first event.
@@ -25,6 +27,7 @@ impl View {
             subtasks: plan.subtasks.iter().map(|_| SubtaskView::new()).collect(),
             channels: vec![ChannelView::default(); plan.channels.len()],
             splits: vec![SplitView::default(); plan.splits.len()],
+            tables: BTreeMap::new(),
             checkpoints: BTreeMap::new(),
             store: Vec::new(),
             queued: Vec::new(),
@@ -64,7 +67,6 @@ impl View {
             | EventKind::FaultStruck { .. } => self.apply_job(&event.kind),
             EventKind::SourceAdvanced { .. }
             | EventKind::StateChanged { .. }
-            | EventKind::Collected { .. }
             | EventKind::Busy { .. }
             | EventKind::SubtaskStatus { .. }
             | EventKind::Restored { .. } => self.apply_subtask(plan, &event.kind),
@@ -73,6 +75,12 @@ impl View {
             | EventKind::LateDropped { .. }
             | EventKind::WatermarkAdvanced { .. }
             | EventKind::Idleness { .. } => self.apply_event_time(&event.kind),
+            EventKind::Collected { .. }
+            | EventKind::TransactionBegun { .. }
+            | EventKind::PreCommitted { .. }
+            | EventKind::Committed { .. }
+            | EventKind::CommitFailed { .. }
+            | EventKind::TransactionAborted { .. } => self.apply_sink(plan, &event.kind),
             _ => self.apply_checkpoint(plan, &event.kind),
         }
     }
@@ -144,9 +152,6 @@ impl View {
                 value,
                 ..
             } => self.change_state(*subtask, key, *value),
-            EventKind::Collected {
-                subtask, record, ..
-            } => self.collect(*subtask, record),
             EventKind::Busy { subtask, until_us } => {
                 let at_us = self.at_us;
                 self.subtask(*subtask).set_busy(at_us, *until_us);
@@ -178,15 +183,6 @@ impl View {
         let changed_us = Some(self.at_us);
         let view = self.note_record(subtask);
         view.rows.insert(key.clone(), Row { value, changed_us });
-    }
-
-    fn collect(&mut self, subtask: SubtaskId, record: &Record) {
-        let view = self.subtask(subtask);
-        view.collected += 1;
-        view.recent.push_back(record.clone());
-        if view.recent.len() > SubtaskView::RECENT {
-            view.recent.pop_front();
-        }
     }
 
     fn set_status(&mut self, subtask: SubtaskId, status: SubtaskStatus) {
@@ -269,6 +265,7 @@ impl SubtaskView {
             is_idle: false,
             collected: 0,
             recent: VecDeque::new(),
+            sink: SinkView::default(),
             processed: 0,
             emitted: 0,
             busy_until_us: 0,

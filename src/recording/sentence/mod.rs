@@ -3,6 +3,7 @@
 mod coordination;
 
 mod in_flight;
+mod transactions;
 
 use super::Recording;
 use crate::engine::event::{CommandOrigin, EventKind, JobStatus, Outcome, SubtaskStatus};
@@ -59,6 +60,11 @@ impl Recording {
             | EventKind::LateDropped { .. }
             | EventKind::WatermarkAdvanced { .. }
             | EventKind::Idleness { .. } => self.describe_event_time(event),
+            EventKind::TransactionBegun { .. }
+            | EventKind::PreCommitted { .. }
+            | EventKind::Committed { .. }
+            | EventKind::CommitFailed { .. }
+            | EventKind::TransactionAborted { .. } => self.describe_transaction(event),
             _ => self.describe_checkpoint(event),
         }
     }
@@ -146,13 +152,15 @@ impl Recording {
                 self.plan.split_name(origin.split)
             ),
             EventKind::Collected {
-                subtask, record, ..
+                subtask,
+                record,
+                transaction,
             } => {
-                format!(
-                    "{} collects {}.",
-                    self.name(*subtask),
-                    describe_record(record)
-                )
+                let record = describe_record(record);
+                match transaction {
+                    Some(id) => format!("{} writes {record} into {id}.", self.name(*subtask)),
+                    None => format!("{} collects {record}.", self.name(*subtask)),
+                }
             }
             EventKind::Busy { subtask, until_us } => {
                 format!(

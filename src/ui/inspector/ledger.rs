@@ -85,6 +85,7 @@ fn account(ledger: &Ledger, status: &JobStatus) -> String {
 fn push_open(parts: &mut Vec<String>, ledger: &Ledger, status: &JobStatus) {
     let open = ledger.open;
     push_some(parts, open.partly, "not everywhere yet");
+    push_some(parts, open.uncommitted, "not committed yet");
     if *status == JobStatus::Running || open.in_flight > 0 {
         parts.push(format!("{} in flight", open.in_flight));
     }
@@ -167,9 +168,10 @@ mod tests {
             output: tally(151, 79, 0),
             open: Open {
                 in_flight: 2,
-                partly: 0,
                 to_be_read: 149,
+                ..Open::default()
             },
+            uncommitted: 0,
             late: 0,
         }
     }
@@ -250,7 +252,7 @@ mod tests {
         ledger.open = Open {
             in_flight: 100,
             partly: 51,
-            to_be_read: 0,
+            ..Open::default()
         };
         assert_eq!(
             account(&ledger, &JobStatus::Running),

@@ -9,11 +9,13 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
 use super::LiveOptions;
 use super::faults::LiveFaults;
+use super::outside::Outsides;
 use super::pace::Pace;
 use super::task::{FinalState, Inlet, LiveTask};
 use super::wire::{Buffer, Control, Meter, Outlet, Report, Wire};
 use crate::engine::driver::places::Places;
 use crate::engine::driver::resources::Prepared;
+use crate::engine::event::EventKind;
 use crate::engine::plan::{ExecutionGraph, SubtaskPlan};
 use crate::engine::subtask::Subtask;
 use crate::model::{CheckpointId, SubtaskId};
@@ -36,7 +38,12 @@ impl<'scope> Attempt<'scope> {
     /// Start a thread for each subtask.
     pub fn spawn<'a: 'scope>(
         scope: &'scope Scope<'scope, '_>,
-        (plan, meters, options): (&'a ExecutionGraph, &'a [Meter], LiveOptions),
+        (plan, meters, outsides, options): (
+            &'a ExecutionGraph,
+            &'a [Meter],
+            &'a Outsides,
+            LiveOptions,
+        ),
         (from, prepared): (Option<CheckpointId>, Vec<Prepared>),
         (places, faults): &(Arc<Places>, Arc<LiveFaults>),
     ) -> Self {
@@ -67,7 +74,7 @@ impl<'scope> Attempt<'scope> {
                     subtask,
                     &mut ends,
                     options,
-                    (report.clone(), meter, faults.clone()),
+                    (report.clone(), meter, faults.clone(), outsides),
                 ),
                 places: places.clone(),
                 owner: format!("{}-{}", subtask.uid, subtask.index),
@@ -95,21 +102,29 @@ impl<'scope> Attempt<'scope> {
         self.controls[subtask.index()].try_send(control).is_ok()
     }
 
-    /// End all threads and wait for them, hearing out whatever they still want to report.
-    pub fn end(self, last_word: fn() -> Control) -> Vec<FinalState> {
+    /// End all threads and wait for them, hearing out whatever they still want to report. What became of transactions
+    /// on the way is returned.
+    pub fn end(self, last_word: fn() -> Control) -> (Vec<FinalState>, Vec<EventKind>) {
+        let mut events = Vec::new();
+        let mut hear = |report| {
+            if let (_, Report::Event(event)) = report {
+                events.push(event);
+            }
+        };
         let mut untold: Vec<&Sender<Control>> = self.controls.iter().collect();
         while self.threads.iter().any(|thread| !thread.is_finished()) {
             // A thread that is gone needs no word; one that has many unread is told later.
             untold.retain(|control| {
                 matches!(control.try_send(last_word()), Err(TrySendError::Full(_)))
             });
-            let _ = self.reports.recv_timeout(Duration::from_millis(1));
+            let report = self.reports.recv_timeout(Duration::from_millis(1));
+            report.into_iter().for_each(&mut hear);
         }
+        self.reports.try_iter().for_each(&mut hear);
         // A thread that panicked has no state to bring home.
         let threads = self.threads.into_iter();
-        threads
-            .map(|thread| thread.join().unwrap_or_default())
-            .collect()
+        let states = threads.map(|thread| thread.join().unwrap_or_default());
+        (states.collect(), events)
     }
 }
 
@@ -129,7 +144,12 @@ fn wire_of<'a>(
     subtask: &SubtaskPlan,
     ends: &mut [Ends],
     options: LiveOptions,
-    (reports, meter, faults): (Sender<(SubtaskId, Report)>, &'a Meter, Arc<LiveFaults>),
+    (reports, meter, faults, outsides): (
+        Sender<(SubtaskId, Report)>,
+        &'a Meter,
+        Arc<LiveFaults>,
+        &'a Outsides,
+    ),
 ) -> Wire<'a> {
     let channels = || {
         subtask
@@ -160,6 +180,10 @@ fn wire_of<'a>(
         meter,
         faults,
         collected: Vec::new(),
+        transaction: None,
+        write_failure: None,
+        is_upsert: false,
+        outsides,
         blocked: Vec::new(),
         started: Vec::new(),
         is_cut: false,

@@ -9,7 +9,7 @@ use super::{JobManager, Restore, TICK};
 use crate::engine::driver::faults::{MAX_ARMED, target_of};
 use crate::engine::driver::places::{AfterSavepoint, IS_STOPPING, NO_SAVEPOINT_DIR, crash_cause};
 use crate::engine::event::{CheckpointKind, CommandOrigin, EventKind, JobStatus};
-use crate::model::{CheckpointId, Command, Fault, FaultKind, SubtaskId, Uid, When};
+use crate::model::{CheckpointId, Command, Fault, SubtaskId, Uid, When};
 
 impl JobManager<'_> {
     /// Fire the script entries that are due; without an attempt the job is down.
@@ -179,11 +179,6 @@ impl JobManager<'_> {
 
     fn check_fault(&self, fault: &Fault) -> Result<SubtaskId, String> {
         let id = target_of(self.plan, fault)?;
-        if fault.kind == FaultKind::Commit {
-            return Err(
-                "A live run's commits cannot be let fail. Step the job instead.".to_owned(),
-            );
-        }
         if self.faults.count() >= MAX_ARMED {
             return Err(format!(
                 "{MAX_ARMED} faults wait already. Let some of them strike first."
@@ -230,6 +225,7 @@ impl JobManager<'_> {
                 self.restart_at = None;
                 self.restart();
             }
+            self.time_out();
             self.run_script(None);
             self.obey(None);
             std::thread::park_timeout(TICK);

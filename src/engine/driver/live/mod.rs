@@ -7,6 +7,7 @@ mod attempt;
 mod commands;
 mod faults;
 mod orders;
+mod outside;
 mod pace;
 mod savepoints;
 mod task;
@@ -29,6 +30,7 @@ use crate::model::{
 };
 use attempt::Attempt;
 use faults::LiveFaults;
+use outside::Outsides;
 pub use wire::{Collected, MAX_KEPT_RECORDS};
 use wire::{Control, Meter, Report};
 
@@ -106,6 +108,8 @@ pub fn run(
         resources.storage.clone(),
         resources.savepoints.clone(),
     ));
+    let started = Instant::now();
+    let outsides = Outsides::of(plan, started);
     let mut manager = JobManager {
         job,
         plan,
@@ -113,7 +117,8 @@ pub fn run(
         options,
         meters: &meters,
         coordinator: CheckpointCoordinator::new(plan, job.config.checkpointing, backend, start),
-        started: Instant::now(),
+        outsides: &outsides,
+        started,
         events: Vec::new(),
         status: JobStatus::Running,
         fired: vec![false; job.script.len()],
@@ -196,6 +201,7 @@ struct JobManager<'a> {
     resources: Resources,
     options: LiveOptions,
     meters: &'a [Meter],
+    outsides: &'a Outsides,
     coordinator: CheckpointCoordinator,
     started: Instant,
     events: Vec<TraceEvent>,
@@ -252,10 +258,12 @@ impl JobManager<'_> {
         from: Option<CheckpointId>,
         prepared: Vec<Prepared>,
     ) -> Vec<task::FinalState> {
-        let (plan, meters, options) = (self.plan, self.meters, self.options);
+        let (plan, meters, outsides) = (self.plan, self.meters, self.outsides);
+        outsides.make_known(plan, &prepared);
+        let surroundings = (plan, meters, outsides, self.options);
         let shared = (self.places.clone(), self.faults.clone());
         std::thread::scope(|scope| {
-            let attempt = Attempt::spawn(scope, (plan, meters, options), (from, prepared), &shared);
+            let attempt = Attempt::spawn(scope, surroundings, (from, prepared), &shared);
             self.set_status(JobStatus::Running);
             let random = (self.attempts == 0).then(|| self.rng.next());
             for subtask in &plan.subtasks {
@@ -269,11 +277,13 @@ impl JobManager<'_> {
             self.coordinator.suspend(all);
             self.obey(Some(&attempt));
             self.late_news.clear();
-            attempt.end(if ends_well {
+            let (states, events) = attempt.end(if ends_well {
                 || Control::Release
             } else {
                 || Control::Die
-            })
+            });
+            events.into_iter().for_each(|event| self.record(event));
+            states
         })
     }
 
@@ -292,10 +302,18 @@ impl JobManager<'_> {
             }
             self.run_script(Some(attempt));
             self.timers(attempt);
+            self.time_out();
             self.obey(Some(attempt));
             if self.coordinator.all_finished() && self.status == JobStatus::Running {
                 self.set_status(JobStatus::Finished);
             }
+        }
+    }
+
+    /// Outside, time goes on whatever becomes of the job.
+    fn time_out(&mut self) {
+        for event in self.outsides.time_out() {
+            self.record(event);
         }
     }
 
@@ -321,6 +339,7 @@ impl JobManager<'_> {
                 let name = self.plan.subtask_name(subtask);
                 self.fail(&format!("{name} failed: {cause}."));
             }
+            Report::Event(event) => self.record(event),
             Report::Orphaned(checkpoint) => self.places.discard(checkpoint),
         }
         self.obey(Some(attempt));

@@ -54,10 +54,10 @@ enum Next {
 impl LiveTask<'_> {
     /// Run until released (then with the state), killed, or cut off.
     pub fn live<'scope>(mut self, scope: &'scope Scope<'scope, '_>) -> FinalState {
-        let mut result = Ok(());
-        if self.finish_at_once {
-            result = self.subtask.finish_restored(&mut self.wire);
-        }
+        let mut result = match self.finish_at_once {
+            true => self.subtask.finish_restored(&mut self.wire),
+            false => self.subtask.open(&mut self.wire),
+        };
         loop {
             if let Err(failure) = result {
                 self.wire.report(Report::Failed(failure.to_string()));
@@ -68,8 +68,11 @@ impl LiveTask<'_> {
                 return self.wait_for_the_end();
             }
             result = match self.next() {
-                Next::Control(Control::Die) | Next::Cut => return None,
-                Next::Control(Control::Release) => return self.state(),
+                Next::Control(Control::Die) | Next::Cut => {
+                    self.subtask.close(&mut self.wire);
+                    return None;
+                }
+                Next::Control(Control::Release) => return self.release(),
                 Next::Control(control) => self.obey(control),
                 Next::Buffer(input, buffer) => self.take(input, buffer),
                 Next::Nothing => self.emit(),
@@ -80,16 +83,19 @@ impl LiveTask<'_> {
     /// This attempt is over; somebody will say how. Whoever still sends to this subtask need not wait for it.
     fn wait_for_the_end(mut self) -> FinalState {
         self.inlets.clear();
+        self.subtask.close(&mut self.wire);
         loop {
             match self.control.recv() {
-                Ok(Control::Release) => return self.state(),
+                Ok(Control::Release) => return self.release(),
                 Ok(Control::Die) | Err(_) => return None,
                 Ok(_) => {}
             }
         }
     }
 
-    fn state(&self) -> FinalState {
+    /// End, and bring the state home.
+    fn release(&mut self) -> FinalState {
+        self.subtask.close(&mut self.wire);
         self.subtask.operator().contents().ok()
     }
 
@@ -198,7 +204,9 @@ impl LiveTask<'_> {
     fn obey(&mut self, control: Control) -> Result<(), TaskFailure> {
         match control {
             Control::Trigger(barrier) => self.subtask.on_trigger(barrier, &mut self.wire)?,
-            Control::Complete(checkpoint) => self.subtask.on_complete(checkpoint, &mut self.wire),
+            Control::Complete(checkpoint) => {
+                self.subtask.on_complete(checkpoint, &mut self.wire)?;
+            }
             Control::Aborted { checkpoint, latest } => {
                 self.subtask
                     .on_aborted(checkpoint, latest, &mut self.wire)?;

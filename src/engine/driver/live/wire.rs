@@ -9,10 +9,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crossbeam_channel::Sender;
 
 use super::faults::LiveFaults;
-use crate::engine::operator::Operator;
+use super::outside::Outsides;
+use crate::engine::event::EventKind;
+use crate::engine::operator::{Operator, TransactionError};
 use crate::engine::subtask::{Effects, SnapshotTask, TaskMessage};
 use crate::model::{
     ChannelId, CheckpointBarrier, CheckpointId, FaultKind, Record, StreamEvent, SubtaskId,
+    TransactionId,
 };
 
 /// Records on their way, and at most one event after them.
@@ -45,6 +48,8 @@ pub enum Control {
 pub enum Report {
     Message(TaskMessage),
     Failed(String),
+    /// Something of a transaction happened.
+    Event(EventKind),
     /// What was written for this checkpoint is not wanted any more.
     Orphaned(CheckpointId),
 }
@@ -69,11 +74,12 @@ impl Meter {
         std::mem::take(&mut self.lock())
     }
 
-    fn collect(&self, records: &mut Vec<Record>) {
+    /// Readers see `count` more records, of which these are the first.
+    pub fn collect(&self, count: u64, records: impl IntoIterator<Item = Record>) {
         let mut collected = self.lock();
-        collected.count += records.len() as u64;
+        collected.count += count;
         let room = MAX_KEPT_RECORDS.saturating_sub(collected.records.len());
-        collected.records.extend(records.drain(..).take(room));
+        collected.records.extend(records.into_iter().take(room));
     }
 
     fn lock(&self) -> MutexGuard<'_, Collected> {
@@ -83,7 +89,7 @@ impl Meter {
     }
 }
 
-/// What one sink subtask has let out: how many records, and the first of them.
+/// What readers see of one sink subtask: how many records, and the first of them.
 #[derive(Debug, Default)]
 pub struct Collected {
     pub count: u64,
@@ -111,7 +117,15 @@ pub struct Wire<'a> {
     pub reports: Sender<(SubtaskId, Report)>,
     pub meter: &'a Meter,
     pub faults: Arc<LiveFaults>,
+    /// What a sink has taken and not yet handed to the outside system.
     pub collected: Vec<Record>,
+    /// Those belong to this transaction; none: they are let out.
+    pub transaction: Option<TransactionId>,
+    /// What became of writing into it.
+    pub write_failure: Option<TransactionError>,
+    /// They set their keys' values.
+    pub is_upsert: bool,
+    pub outsides: &'a Outsides,
     /// Input channels that are not polled.
     pub blocked: Vec<ChannelId>,
     /// Snapshots whose asynchronous part is to be started.
@@ -137,7 +151,7 @@ impl Wire<'_> {
             self.flush_outlet(place, None);
         }
         if !self.collected.is_empty() {
-            self.meter.collect(&mut self.collected);
+            self.flush_collected();
         }
     }
 
@@ -189,9 +203,5 @@ impl Effects for Wire<'_> {
 
     fn on_late_dropped(&mut self, _record: &Record) {
         Meter::add(&self.meter.late, 1);
-    }
-
-    fn on_collected(&mut self, record: Record) {
-        self.collected.push(record);
     }
 }

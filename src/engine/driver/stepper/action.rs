@@ -2,7 +2,7 @@
 
 use super::Stepper;
 use crate::engine::coordinator::Timer;
-use crate::model::{ChannelId, CheckpointId, SubtaskId, When};
+use crate::model::{ChannelId, CheckpointId, SubtaskId, TransactionId, When};
 
 /// One thing that can happen: the unit of stepping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub enum Action {
     Finalize(CheckpointId),
     /// The coordinator is woken: the next periodic checkpoint, or a pending one's timeout.
     Timer(Timer),
+    /// The outside system aborts a transaction that is not committed in time.
+    TimeOut(TransactionId),
     /// The restart strategy restores the job.
     Restart,
     /// The restored state is in place.
@@ -89,6 +91,7 @@ impl Stepper {
         self.add_alignment_timeouts(&mut actions);
         self.add_messages(&mut actions);
         self.add_storage(&mut actions);
+        actions.extend(self.net.outside.timeouts());
         let restart_at_us = self.recovery.restart_at_us;
         actions.extend(restart_at_us.map(|at_us| (at_us, Action::Restart)));
         let deployment = self.recovery.deployment.as_ref();

@@ -86,6 +86,10 @@ impl Stepper {
             Command::CrashTaskManager { index } => {
                 let ids = self.find_task_manager(*index)?;
                 accept(self);
+                // Its subtasks are gone before they can close anything.
+                for id in &ids {
+                    self.tasks[id.index()].subtask = None;
+                }
                 self.fail(&ids, &format!("TaskManager {} was lost.", index + 1));
             }
             Command::Inject(fault) => {

@@ -126,7 +126,7 @@ impl Stepper {
             } else {
                 SubtaskStatus::Canceled
             };
-            self.tasks[id.index()].subtask = None;
+            self.close(*id);
             if self.tasks[id.index()].status != SubtaskStatus::Finished {
                 self.set_subtask_status(*id, status);
             }
@@ -245,10 +245,18 @@ impl Stepper {
     /// Subtasks begin, with what was prepared for them.
     pub(super) fn deploy(&mut self, from: Option<CheckpointId>, ready: Vec<(SubtaskId, Ready)>) {
         self.set_status(JobStatus::Running);
+        for (id, (prepared, _)) in &ready {
+            let transactions = prepared.operator.restored_transactions();
+            self.net.outside.make_known(*id, transactions);
+        }
         let mut in_flight = Vec::new();
         for (id, mut ready) in ready {
             let own = std::mem::take(&mut ready.0.in_flight);
             self.deploy_one(id.index(), (from, &own), ready);
+            if self.status != JobStatus::Running {
+                // One that cannot begin has taken the others down.
+                return;
+            }
             in_flight.extend(own.into_iter().map(|it| (id, it)));
         }
         self.put_back(in_flight);
@@ -274,6 +282,9 @@ impl Stepper {
             state: contents.rows,
             windows: contents.windows,
         });
+        if !prepared.finished && !self.open(plan.id) {
+            return;
+        }
         self.begin_recovery(plan.id, in_flight);
         if prepared.finished {
             self.turn(plan.id, |subtask, turn| subtask.finish_restored(turn));

@@ -13,6 +13,7 @@ mod faults;
 mod halt;
 mod net;
 mod orders;
+mod outside;
 mod pressure;
 mod project;
 mod put_back;
@@ -31,7 +32,7 @@ use crate::engine::subtask::{Subtask, TaskFailure};
 use crate::model::{CostModel, JobGraph, SubtaskId, When};
 
 pub use action::Action;
-pub use project::{Projection, sorted_names};
+pub use project::{OpenTransaction, Projection, sorted_names};
 
 use super::places::{AfterSavepoint, Places};
 use super::resources::{Prepared, Resources};
@@ -39,6 +40,7 @@ use super::rng::SplitMix64;
 use failover::Recovery;
 use halt::Halt;
 use net::{Net, ToTask, Turn};
+use outside::Outsides;
 
 /// One slot of the execution graph, with or without a running subtask in it.
 struct Task {
@@ -154,6 +156,7 @@ impl Stepper {
             resources,
         };
         stepper.net.has_deadlines = stepper.job.config.checkpointing.has_alignment_timeout();
+        stepper.net.outside = Outsides::of(&stepper.plan);
         stepper.obey();
         let ids: Vec<SubtaskId> = stepper.all_subtasks().into_iter().collect();
         let ready = ids.into_iter().zip(ready).collect();
@@ -258,10 +261,29 @@ impl Stepper {
             Action::FinishWrite(index) => self.finish_write(index),
             Action::Finalize(checkpoint) => self.finalize(checkpoint),
             Action::Timer(timer) => self.coordinator_timer(timer),
+            Action::TimeOut(transaction) => self.time_out(transaction),
             Action::Restart => self.restart(),
             Action::Deploy => self.finish_deployment(),
         }
         self.note_pressure();
+    }
+
+    /// Let one subtask act; none: there is none in this slot.
+    fn act<T>(
+        &mut self,
+        id: SubtaskId,
+        act: impl FnOnce(&mut Subtask, &mut Turn<'_>) -> T,
+    ) -> Option<T> {
+        let task = &mut self.tasks[id.index()];
+        let subtask = task.subtask.as_mut()?;
+        let mut turn = Turn {
+            net: &mut self.net,
+            subtask: id,
+            busy_until_us: &mut task.busy_until_us,
+            costs: task.costs,
+            left_us: 0,
+        };
+        Some(act(subtask, &mut turn))
     }
 
     /// Give one subtask a turn, and deal with its failure.
@@ -270,23 +292,32 @@ impl Stepper {
         id: SubtaskId,
         act: impl FnOnce(&mut Subtask, &mut Turn<'_>) -> Result<(), TaskFailure>,
     ) {
-        let task = &mut self.tasks[id.index()];
-        let Some(subtask) = &mut task.subtask else {
-            return;
-        };
-        let mut turn = Turn {
-            net: &mut self.net,
-            subtask: id,
-            busy_until_us: &mut task.busy_until_us,
-            costs: task.costs,
-            left_us: 0,
-        };
-        let result = act(subtask, &mut turn);
-        self.note_status(id);
+        if let Some(result) = self.act(id, act) {
+            self.note_status(id);
+            self.note_result(id, result);
+        }
+    }
+
+    fn note_result(&mut self, id: SubtaskId, result: Result<(), TaskFailure>) {
         if let Err(failure) = result {
             let cause = format!("{} failed: {failure}.", self.plan.subtask_name(id));
             self.fail(&[id], &cause);
         }
+    }
+
+    /// The subtask in this slot begins with what it was restored with, before it counts as running. False: it cannot, and
+    /// the job has failed.
+    fn open(&mut self, id: SubtaskId) -> bool {
+        if let Some(result) = self.act(id, |subtask, turn| subtask.open(turn)) {
+            self.note_result(id, result);
+        }
+        self.tasks[id.index()].subtask.is_some()
+    }
+
+    /// The subtask in this slot ends in good order, if there is one.
+    fn close(&mut self, id: SubtaskId) {
+        self.act(id, |subtask, turn| subtask.close(turn));
+        self.tasks[id.index()].subtask = None;
     }
 
     /// Record a change of the subtask's own phase.
@@ -334,14 +365,9 @@ impl Stepper {
             checkpoint,
             outcome,
         });
-        self.turn(id, |subtask, turn| {
-            match message {
-                ToTask::Aborted { checkpoint, latest } => {
-                    return subtask.on_aborted(checkpoint, latest, turn);
-                }
-                _ => subtask.on_complete(checkpoint, turn),
-            }
-            Ok(())
+        self.turn(id, |subtask, turn| match message {
+            ToTask::Aborted { checkpoint, latest } => subtask.on_aborted(checkpoint, latest, turn),
+            _ => subtask.on_complete(checkpoint, turn),
         });
     }
 

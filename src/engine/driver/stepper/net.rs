@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::channel::Channel;
+use super::outside::Outsides;
 use crate::engine::event::{EventKind, TraceEvent};
 use crate::engine::in_flight::InFlight;
 use crate::engine::operator::Operator;
@@ -60,6 +61,7 @@ pub struct Net {
     pub to_coordinator: Vec<VecDeque<(u64, TaskMessage)>>,
     pub writes: Vec<Write>,
     pub finalizing: BTreeMap<CheckpointId, (u64, CheckpointMetadata)>,
+    pub outside: Outsides,
     /// Injected faults that wait for their occasion, with the subtask that each is meant for.
     pub faults: Vec<(SubtaskId, Fault)>,
 }
@@ -84,6 +86,7 @@ impl Net {
             taken: None,
             writes: Vec::new(),
             finalizing: BTreeMap::new(),
+            outside: Outsides::default(),
             faults: Vec::new(),
         }
     }
@@ -362,15 +365,6 @@ impl Effects for Turn<'_> {
         self.net.record(EventKind::Idleness {
             subtask: self.subtask,
             is_idle,
-        });
-    }
-
-    fn on_collected(&mut self, record: Record) {
-        let subtask = self.subtask;
-        self.net.record(EventKind::Collected {
-            subtask,
-            record,
-            transaction: None,
         });
     }
 }

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::{Stepper, Task};
+use crate::engine::driver::outside::{Outside, Stage};
 use crate::engine::event::{CheckpointKind, JobStatus, SubtaskStatus};
 use crate::engine::operator::Operator;
 use crate::model::{
-    CheckpointId, Decimal, EventTime, Fault, Key, StreamElement, SubtaskId, TimeWindow,
+    CheckpointId, Decimal, EventTime, Fault, Key, Record, StreamElement, SubtaskId, TimeWindow,
+    TransactionId,
 };
 
 /// What the engine itself holds.
@@ -23,6 +25,10 @@ pub struct Projection {
     /// Per subtask that runs: its watermark, and whether it is idle.
     pub event_time: Vec<Option<(EventTime, bool)>>,
     pub channels: Vec<Vec<(StreamElement, u64)>>,
+    /// Per sink subtask: its transactions that are not committed.
+    pub uncommitted: Vec<Vec<OpenTransaction>>,
+    /// Per sink subtask: what readers see of its sink's table.
+    pub tables: Vec<BTreeMap<Key, Decimal>>,
     pub blocked: Vec<Option<CheckpointId>>,
     pub pending: Vec<CheckpointId>,
     pub retained: Vec<CheckpointId>,
@@ -31,6 +37,30 @@ pub struct Projection {
     /// What waits to begin again, and when.
     pub failover: Option<(Vec<SubtaskId>, Option<u64>)>,
     pub faults: Vec<Fault>,
+}
+
+/// A transaction with its timeout, the checkpoint for which it is pre-committed, and what it holds.
+pub type OpenTransaction = (TransactionId, u64, Option<CheckpointId>, Vec<Record>);
+
+fn open_transactions(outside: &Outside, subtask: SubtaskId) -> Vec<OpenTransaction> {
+    let own = outside.uncommitted().iter();
+    let own = own.filter(|(id, _)| id.subtask == subtask);
+    own.filter_map(|(id, transaction)| {
+        let checkpoint = match transaction.stage {
+            Stage::PreCommitted(checkpoint) => Some(checkpoint),
+            Stage::Open => None,
+            Stage::Foreign => return None,
+        };
+        let records = transaction.records.clone();
+        Some((*id, transaction.timeout_us?, checkpoint, records))
+    })
+    .collect()
+}
+
+fn table(outside: &Outside) -> BTreeMap<Key, Decimal> {
+    let rows = outside.table().iter();
+    rows.map(|(key, record)| (key.clone(), record.value))
+        .collect()
 }
 
 impl Stepper {
@@ -58,6 +88,9 @@ impl Stepper {
             Some((subtask.watermark(), subtask.is_idle()))
         };
         let channels = &self.net.channels;
+        let subtasks = self.plan.subtasks.iter();
+        let sinks =
+            subtasks.filter_map(|plan| Some((plan.id, self.net.outside.of_subtask(plan.id)?)));
         Projection {
             job: self.status.clone(),
             statuses: self.tasks.iter().map(|task| task.status).collect(),
@@ -72,6 +105,11 @@ impl Stepper {
                 .iter()
                 .map(|c| c.queue.iter().cloned().collect())
                 .collect(),
+            uncommitted: sinks
+                .clone()
+                .map(|(id, outside)| open_transactions(outside, id))
+                .collect(),
+            tables: sinks.map(|(_, outside)| table(outside)).collect(),
             blocked: channels.iter().map(|channel| channel.blocked).collect(),
             pending: self.coordinator.pending().collect(),
             retained: self.coordinator.store().iter().collect(),
