@@ -36,5 +36,9 @@ mod samples;
 mod savepoints;
 #[path = "engine/storage_faults.rs"]
 mod storage_faults;
+#[path = "engine/transaction_laws.rs"]
+mod transaction_laws;
+#[path = "engine/transactions.rs"]
+mod transactions;
 #[path = "engine/windows.rs"]
 mod windows;

@@ -50,10 +50,15 @@ impl Stepper {
             return Vec::new();
         }
         let mut actions = self.unscripted();
+        let next = self.next_script_entry();
+        // Where all else waits for a person, time stands.
+        if !actions.is_empty() || next.is_some() {
+            actions.extend(self.net.outside.timeouts());
+        }
         for (at_us, _) in &mut actions {
             *at_us = (*at_us).max(self.net.now_us);
         }
-        let Some(next) = self.next_script_entry() else {
+        let Some(next) = next else {
             return actions;
         };
         let before = |(at_us, _): &(u64, Action)| *at_us < next.0;
@@ -91,7 +96,6 @@ impl Stepper {
         self.add_alignment_timeouts(&mut actions);
         self.add_messages(&mut actions);
         self.add_storage(&mut actions);
-        actions.extend(self.net.outside.timeouts());
         let restart_at_us = self.recovery.restart_at_us;
         actions.extend(restart_at_us.map(|at_us| (at_us, Action::Restart)));
         let deployment = self.recovery.deployment.as_ref();
