@@ -28,6 +28,8 @@ mod live_orders;
 mod partitioning;
 #[path = "engine/recovery.rs"]
 mod recovery;
+#[path = "engine/restore.rs"]
+mod restore;
 #[path = "engine/rig.rs"]
 mod rig;
 #[path = "engine/samples.rs"]

@@ -8,6 +8,7 @@
 
 mod damage;
 mod exactness;
+mod folders;
 mod lifecycle;
 mod refusals;
 mod rescaling;

@@ -18,6 +18,7 @@ mod exact;
 mod folder;
 mod group_stream;
 mod heap;
+pub mod inspect;
 mod owned_groups;
 pub mod redistribute;
 mod rocks;

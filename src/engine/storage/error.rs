@@ -103,6 +103,9 @@ fn what_is_there(folder: &Path, others: &[PathBuf]) -> String {
             "it only contains some. Name one of them, such as {}",
             other.display()
         ),
+        None if folder.is_file() => {
+            "it is a file. Name the folder in which its _metadata lies".to_owned()
+        }
         None if folder.is_dir() => {
             "it has no _metadata file. Name a folder such as savepoint-… or chk-3".to_owned()
         }

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::file_name::state_file_name;
+use super::snapshots::snapshots_in;
 use super::{CheckpointMetadata, CheckpointStorage, StorageError, StreamHandle};
 use crate::model::CheckpointId;
 
-const METADATA: &str = "_metadata";
+pub(super) const METADATA: &str = "_metadata";
 
 /// A folder of checkpoints (Flink: `FileSystemCheckpointStorage`).
 ///
@@ -32,24 +33,32 @@ enum Layout {
     Many,
     /// The files of one snapshot: a savepoint, or a checkpoint's own folder.
     Single,
+    /// The same, complete: it may be read and discarded, not written to.
+    Opened,
 }
 
 impl FileSystemStorage {
     /// The folder `root`, which is there, with one snapshot in it, or none yet.
     #[must_use]
     pub fn single(root: &Path, inline_threshold_bytes: u32) -> Self {
+        Self::with(root, Layout::Single, inline_threshold_bytes)
+    }
+
+    fn with(root: &Path, layout: Layout, inline_threshold_bytes: u32) -> Self {
         Self {
             root: root.to_owned(),
-            layout: Layout::Single,
+            layout,
             inline_threshold_bytes,
             naming: Mutex::default(),
         }
     }
 
-    /// The snapshot that the folder `path` is, or that its `_metadata` file describes.
+    /// The snapshot that the folder `path` is, or that its `_metadata` file describes. It can be read, and discarded;
+    /// it is not written to. Only the metadata is checked; see [`CheckpointStorage::verify`].
     ///
     /// # Errors
-    /// There is no such folder, it is none of a snapshot, or the metadata is damaged.
+    /// There is no such folder, it is none of a snapshot, or the metadata is torn, altered, not ours, or of a newer
+    /// version.
     pub fn open_snapshot(path: &Path) -> Result<(Self, CheckpointMetadata), StorageError> {
         let is_metadata = path.file_name().is_some_and(|name| name == METADATA);
         let folder = match path.parent() {
@@ -57,14 +66,14 @@ impl FileSystemStorage {
             _ => path,
         };
         let file = folder.join(METADATA);
-        if !folder.is_dir() || !file.is_file() {
+        if !file.is_file() {
             return Err(StorageError::NoSnapshot {
                 folder: folder.to_owned(),
                 others: snapshots_in(folder),
             });
         }
         let metadata = CheckpointMetadata::decode(&file, &read_file(&file)?, None)?;
-        Ok((Self::single(folder, 0), metadata))
+        Ok((Self::with(folder, Layout::Opened, 0), metadata))
     }
 
     /// Use the folder `root`, and make it if it is not there. Streams of at most `inline_threshold_bytes` become
@@ -74,18 +83,28 @@ impl FileSystemStorage {
     /// The folder cannot be made.
     pub fn create(root: &Path, inline_threshold_bytes: u32) -> Result<Self, StorageError> {
         fs::create_dir_all(root).map_err(StorageError::io("make the folder", root))?;
-        Ok(Self {
-            root: root.to_owned(),
-            layout: Layout::Many,
-            inline_threshold_bytes,
-            naming: Mutex::default(),
-        })
+        Ok(Self::with(root, Layout::Many, inline_threshold_bytes))
     }
 
     fn folder(&self, checkpoint: CheckpointId) -> PathBuf {
         match self.layout {
             Layout::Many => self.root.join(format!("chk-{checkpoint}")),
-            Layout::Single => self.root.clone(),
+            Layout::Single | Layout::Opened => self.root.clone(),
+        }
+    }
+
+    /// The folder in which the checkpoint's folder lies.
+    fn above(&self) -> &Path {
+        match self.layout {
+            Layout::Many => &self.root,
+            Layout::Single | Layout::Opened => self.root.parent().unwrap_or(&self.root),
+        }
+    }
+
+    fn check_writable(&self, checkpoint: CheckpointId) -> Result<(), StorageError> {
+        match self.layout {
+            Layout::Many | Layout::Single => Ok(()),
+            Layout::Opened => Err(StorageError::NotOpen { checkpoint }),
         }
     }
 
@@ -173,7 +192,7 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn read_file(file: &Path) -> Result<Vec<u8>, StorageError> {
+pub(super) fn read_file(file: &Path) -> Result<Vec<u8>, StorageError> {
     fs::read(file).map_err(|source| match source.kind() {
         ErrorKind::NotFound => StorageError::Missing {
             file: file.to_owned(),
@@ -221,24 +240,6 @@ fn is_empty(folder: &Path) -> bool {
     fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
 }
 
-/// The folders below `folder` that are snapshots, by name; those two levels below, too (`<job id>/chk-N`).
-pub fn snapshots_in(folder: &Path) -> Vec<PathBuf> {
-    let below = |folder: &Path| -> Vec<PathBuf> {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        let mut folders: Vec<PathBuf> = entries
-            .map(|entry| entry.path())
-            .filter(|path| path.is_dir())
-            .collect();
-        folders.sort();
-        folders
-    };
-    let is_snapshot = |path: &PathBuf| path.join(METADATA).is_file();
-    let (mut found, others): (Vec<_>, Vec<_>) = below(folder).into_iter().partition(is_snapshot);
-    let deeper = others.iter().flat_map(|folder| below(folder));
-    found.extend(deeper.filter(is_snapshot));
-    found
-}
-
 /// The checkpoint whose folder is called `name`.
 fn checkpoint_of_folder(name: &str) -> Option<CheckpointId> {
     let number = name.strip_prefix("chk-")?;
@@ -265,6 +266,7 @@ impl CheckpointStorage for FileSystemStorage {
         name: &str,
         bytes: &[u8],
     ) -> Result<StreamHandle, StorageError> {
+        self.check_writable(checkpoint)?;
         let size_bytes = bytes.len() as u64;
         if size_bytes <= u64::from(self.inline_threshold_bytes) {
             return if self.folder(checkpoint).is_dir() {
@@ -299,6 +301,7 @@ impl CheckpointStorage for FileSystemStorage {
 
     fn write_metadata(&self, metadata: &CheckpointMetadata) -> Result<u64, StorageError> {
         let checkpoint = metadata.checkpoint;
+        self.check_writable(checkpoint)?;
         let folder = self.folder(checkpoint);
         // The state files' names become durable before the one that makes them count; then the folder's own.
         sync_folder(&folder).map_err(|source| match source.kind() {
@@ -308,7 +311,7 @@ impl CheckpointStorage for FileSystemStorage {
         let bytes = metadata.encode();
         self.write_file(checkpoint, METADATA, &bytes)?;
         sync_folder(&folder).map_err(StorageError::io("sync", &folder))?;
-        sync_folder(&self.root).map_err(StorageError::io("sync", &self.root))?;
+        sync_folder(self.above()).map_err(StorageError::io("sync", self.above()))?;
         Ok(bytes.len() as u64)
     }
 
@@ -321,7 +324,7 @@ impl CheckpointStorage for FileSystemStorage {
         let folder = self.folder(checkpoint);
         let doomed = match self.layout {
             Layout::Many => self.root.join(format!(".discarded-{checkpoint}")),
-            Layout::Single => beside(&self.root, checkpoint),
+            Layout::Single | Layout::Opened => beside(&self.root, checkpoint),
         };
         // What an earlier, failed discard may have left.
         remove_folder(&doomed)?;
@@ -338,7 +341,7 @@ impl CheckpointStorage for FileSystemStorage {
     fn list(&self) -> Result<Vec<CheckpointId>, StorageError> {
         let unreadable = |source| StorageError::io("read", &self.root)(source);
         let mut found = Vec::new();
-        if self.layout == Layout::Single {
+        if self.layout != Layout::Many {
             let snapshot = Self::open_snapshot(&self.root);
             found.extend(snapshot.map(|(_, metadata)| metadata.checkpoint).ok());
             return Ok(found);

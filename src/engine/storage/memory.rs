@@ -98,6 +98,13 @@ impl CheckpointStorage for MemoryStorage {
             StreamHandle::Inline(bytes) => Ok(bytes.to_vec()),
             StreamHandle::File {
                 checkpoint, name, ..
+            } if self.slots().contains_key(checkpoint) => Err(StorageError::Missing {
+                file: PathBuf::from(format!(
+                    "the state {name} of checkpoint {checkpoint} in the JobManager's heap"
+                )),
+            }),
+            StreamHandle::File {
+                checkpoint, name, ..
             } => Err(StorageError::NotInMemory {
                 checkpoint: *checkpoint,
                 name: name.clone(),

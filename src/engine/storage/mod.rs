@@ -1,4 +1,5 @@
-//! Where checkpoints lie: in the JobManager's memory, or in a folder (`chk-N/_metadata` and state files).
+//! Where checkpoints lie: in the JobManager's memory, or in folders (`chk-N/_metadata` and state files); and savepoints,
+//! each in a folder of its own, which can be moved.
 //!
 //! One checkpoint's life here: [`begin`](CheckpointStorage::begin) when the coordinator triggers it,
 //! [`write_stream`](CheckpointStorage::write_stream) by each subtask's asynchronous part,
@@ -18,6 +19,7 @@ mod file_system;
 mod handle;
 mod memory;
 mod metadata;
+mod snapshots;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,12 +27,13 @@ use std::sync::Arc;
 use crate::model::{CheckpointId, StorageKind};
 
 pub use error::StorageError;
-pub use file_system::{FileSystemStorage, snapshots_in};
+pub use file_system::FileSystemStorage;
 pub use handle::{KeyedStateHandle, StreamHandle};
 pub use memory::MemoryStorage;
 pub use metadata::{
     ChannelState, CheckpointMetadata, Distribution, ListState, OperatorState, SubtaskState,
 };
+pub use snapshots::{FoundSnapshot, find_snapshots, snapshots_in};
 
 /// A place for checkpoints (Flink: `CheckpointStorage`, `CheckpointStorageLocation`, `CheckpointStreamFactory`).
 ///

@@ -12,6 +12,9 @@ use crate::engine::storage::bytes::{Malformed, Reader};
 use crate::engine::storage::{KeyedStateHandle, StorageError, StreamHandle};
 use crate::model::{BackendKind, CheckpointId, OperatorId, Partitioning, Uid};
 
+/// `MetadataV2Serializer.HEADER_MAGIC_NUMBER`
+const FLINK_MAGIC: [u8; 4] = 0x4960_672d_u32.to_be_bytes();
+
 impl CheckpointMetadata {
     /// Read `bytes`, which are the whole of `file` and should be the metadata of `checkpoint`; none: of any.
     pub(in crate::engine::storage) fn decode(
@@ -42,6 +45,20 @@ fn checked_payload<'a>(file: &Path, bytes: &'a [u8]) -> Result<&'a [u8], Storage
         expected_bytes,
         found_bytes: bytes.len() as u64,
     };
+    let foreign = |reason: &str| StorageError::Foreign {
+        file: file.to_owned(),
+        reason: reason.to_owned(),
+    };
+    if bytes.starts_with(&FLINK_MAGIC) {
+        return Err(foreign(
+            "it is a checkpoint or savepoint of Apache Flink itself, which Lockgate does not read",
+        ));
+    }
+    if !MAGIC.starts_with(&bytes[..bytes.len().min(MAGIC.len())]) {
+        return Err(foreign(
+            "it does not begin as the metadata of a checkpoint does",
+        ));
+    }
     let Some((header, payload)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
         return Err(torn(HEADER_BYTES as u64));
     };
@@ -58,10 +75,9 @@ fn checked_payload<'a>(file: &Path, bytes: &'a [u8]) -> Result<&'a [u8], Storage
         fields().map_err(|_| torn(HEADER_BYTES as u64))?;
 
     if magic != MAGIC || version == 0 {
-        return Err(StorageError::Foreign {
-            file: file.to_owned(),
-            reason: "it does not begin as the metadata of a checkpoint does".to_owned(),
-        });
+        return Err(foreign(
+            "it does not begin as the metadata of a checkpoint does",
+        ));
     }
     if version > VERSION {
         return Err(StorageError::NewerVersion {
