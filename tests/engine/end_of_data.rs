@@ -1,9 +1,11 @@
 //! How bounded jobs end: data, then one more checkpoint, then the subtasks.
 
-use lockgate::engine::event::{CheckpointKind, EventKind, JobStatus, SubtaskStatus};
-use lockgate::model::CheckpointId;
+use lockgate::engine::event::{
+    AbortReason, CheckpointKind, EventKind, JobStatus, RejectReason, SubtaskStatus, TraceEvent,
+};
+use lockgate::model::{CheckpointId, JobGraph};
 
-use lockgate::recording::view::CheckpointStatus;
+use lockgate::recording::view::{ChannelView, CheckpointStatus};
 
 use crate::rig::{Rig, Source, sum_job};
 
@@ -110,4 +112,72 @@ fn checkpoints_asked_for_at_the_end_do_not_keep_the_job_from_ending() {
                 .any(|event| triggered(&event.kind))
         );
     }
+}
+
+fn job_without_checkpoints_after_the_end(sources: &[Source]) -> JobGraph {
+    let mut job = sum_job(sources, 2, 2);
+    job.config.checkpointing.after_tasks_finish = false;
+    job.config.checkpointing.tolerable_failed = 9;
+    job
+}
+
+/// As before Flink 1.14: breaks if the end waits for a checkpoint that nobody takes.
+#[test]
+fn without_checkpoints_after_tasks_finish_the_end_of_the_data_is_the_end() {
+    let mut rig = Rig::new(&job_without_checkpoints_after_the_end(&[Source::new(
+        50, 8,
+    )]));
+    rig.run_to_end();
+    assert_eq!(rig.view().job, JobStatus::Finished);
+    assert!(rig.view().checkpoints.is_empty());
+    let state = rig.recording.ledger(rig.view()).state.unwrap();
+    assert_eq!((state.zero, state.once), (0, 8));
+}
+
+/// Breaks if a checkpoint goes on without the finished source, or if its request uses a number up.
+#[test]
+fn without_them_no_checkpoint_begins_once_a_source_has_finished() {
+    let sources = [Source::new(50, 4), Source::new(20, 60)];
+    let mut rig = Rig::new(&job_without_checkpoints_after_the_end(&sources));
+    rig.run_until(|view| view.subtasks[0].status == SubtaskStatus::Finished);
+    let heard_us = rig.view().at_us + rig.recording.job.config.costs.rpc_us;
+    rig.run_until(|view| view.at_us > heard_us);
+    rig.checkpoint();
+    let rejected = |event: &TraceEvent| match event.kind {
+        EventKind::TriggerRejected { reason, .. } => Some(reason),
+        _ => None,
+    };
+    let reasons: Vec<RejectReason> = rig.recording.events().iter().filter_map(rejected).collect();
+    assert_eq!(reasons, [RejectReason::NotAllRequiredTasksRunning]);
+    rig.run_to_end();
+    assert_eq!(rig.view().job, JobStatus::Finished);
+    assert!(rig.view().checkpoints.is_empty());
+}
+
+/// The trigger reaches the source when it has just finished, while the other one's barrier is on its way. Breaks if the
+/// end of an input counts as its barrier although such checkpoints are switched off, or if the alignment hangs.
+#[test]
+fn without_them_a_source_that_finishes_meanwhile_aborts_the_checkpoint() {
+    let sources = [Source::new(50, 4), Source::new(20, 60)];
+    let mut rig = Rig::new(&job_without_checkpoints_after_the_end(&sources));
+    rig.run_until(|view| view.subtasks[0].offset == 3);
+    let just_before_us = rig.view().at_us + 20_000 - 3_000;
+    while rig
+        .stepper
+        .next_at_us()
+        .is_some_and(|at_us| at_us <= just_before_us)
+    {
+        rig.step();
+    }
+    rig.stepper.wait_until(just_before_us);
+    rig.checkpoint();
+    rig.run_to_end();
+    assert_eq!(rig.view().job, JobStatus::Finished);
+    let first = &rig.view().checkpoints[&CheckpointId(1)];
+    let closing = CheckpointStatus::Aborted(AbortReason::DeclinedTaskClosing);
+    assert_eq!(first.status, closing);
+    let taken = |event: &TraceEvent| matches!(event.kind, EventKind::SnapshotStarted { subtask, .. } if subtask == rig.subtasks("sum")[0]);
+    assert!(!rig.recording.events().iter().any(taken));
+    let is_open = |channel: &ChannelView| channel.blocked.is_none();
+    assert!(rig.view().channels.iter().all(is_open));
 }

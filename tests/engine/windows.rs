@@ -261,6 +261,24 @@ fn a_silence_outlasts_a_crash() {
     assert_eq!(rig.view().at_us, silent_until_us);
 }
 
+#[test]
+fn a_source_may_begin_with_its_silence() {
+    let mut job = job_with_silence(None);
+    for vertex in &mut job.vertices {
+        if let OperatorSpec::Source(spec) = &mut vertex.operator {
+            spec.pause = Some(SourcePause {
+                after_records: 0,
+                for_ms: 700,
+            });
+        }
+    }
+    let mut rig = Rig::new(&job);
+    rig.run_until(|view| view.subtasks[0].offset == 1);
+    assert_eq!(rig.view().at_us, 700_000);
+    rig.run_until(|view| view.subtasks[0].offset == 20);
+    assert_eq!(rig.view().at_us, 700_000 + 19 * 20_000, "only once");
+}
+
 fn two_sources() -> [SourceSpec; 2] {
     [source(40, 14, on_time()), source(25, 9, on_time())]
 }

@@ -30,10 +30,10 @@ impl Pace {
         let pause = spec.and_then(|spec| {
             let pause = spec.pause?;
             let left = pause.after_records.checked_sub(emitted_before)?;
-            (left > 0).then_some((pause, left))
+            (left > 0 || emitted_before == 0).then_some((pause, left))
         });
         let idle_after = spec.and_then(|spec| spec.event_time.as_ref()?.idle_after_ms);
-        Self {
+        let mut pace = Self {
             rate_per_s: spec.map(|spec| spec.rate_per_s),
             pause,
             idle_after: idle_after.map(Duration::from_millis),
@@ -41,7 +41,9 @@ impl Pace {
             emitted: 0,
             silent_until: None,
             last_record: Some(now),
-        }
+        };
+        pace.fall_silent_if_due(now);
+        pace
     }
 
     /// How many records the source may emit now, at most `most`.
@@ -73,11 +75,14 @@ impl Pace {
         }
         self.emitted += records;
         self.last_record = Some(now);
-        let Some((pause, left)) = &mut self.pause else {
-            return;
-        };
-        *left = left.saturating_sub(records);
-        if *left == 0 {
+        if let Some((_, left)) = &mut self.pause {
+            *left = left.saturating_sub(records);
+        }
+        self.fall_silent_if_due(now);
+    }
+
+    fn fall_silent_if_due(&mut self, now: Instant) {
+        if let Some((pause, 0)) = self.pause {
             let silence = Duration::from_millis(pause.for_ms);
             self.silent_until = Some(now + silence);
             self.started += silence;
@@ -105,9 +110,13 @@ mod tests {
     use crate::model::{EventTimeSpec, JobGraph, SourceKind, SourceSpec, Uid, Vertex};
 
     fn pace(emitted_before: u64, now: Instant) -> Pace {
+        pace_with_pause_after(5, emitted_before, now)
+    }
+
+    fn pace_with_pause_after(after_records: u64, emitted_before: u64, now: Instant) -> Pace {
         let mut spec = SourceSpec::new(SourceKind::Sequence, 100.0, None);
         spec.pause = Some(SourcePause {
-            after_records: 5,
+            after_records,
             for_ms: 1000,
         });
         spec.event_time = Some(EventTimeSpec {
@@ -156,6 +165,14 @@ mod tests {
         let start = Instant::now();
         assert_eq!(pace(5, start).due(100, after(start, 91)), 9);
         assert_eq!(pace(4, start).due(100, after(start, 91)), 1);
+    }
+
+    #[test]
+    fn a_source_may_begin_with_its_pause() {
+        let start = Instant::now();
+        let pace = pace_with_pause_after(0, 0, start);
+        assert_eq!(pace.due(100, after(start, 999)), 0);
+        assert_eq!(pace.due(100, after(start, 1051)), 5);
     }
 
     #[test]

@@ -160,6 +160,7 @@ impl Stepper {
         stepper.obey();
         let ids: Vec<SubtaskId> = stepper.all_subtasks().into_iter().collect();
         let ready = ids.into_iter().zip(ready).collect();
+        stepper.begin_silent();
         stepper.deploy(start.map(|(checkpoint, _)| checkpoint), ready);
         if stepper.coordinator.is_periodic() {
             let random = Some(stepper.rng.next());

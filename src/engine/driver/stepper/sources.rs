@@ -54,6 +54,19 @@ impl Stepper {
         task.next_emit_us = task.next_emit_us.max(next_us);
     }
 
+    /// A pause after no record at all: these sources begin with it.
+    pub(super) fn begin_silent(&mut self) {
+        for (plan, task) in self.plan.subtasks.iter().zip(&mut self.tasks) {
+            if let OperatorSpec::Source(SourceSpec {
+                pause: Some(pause), ..
+            }) = &plan.operator
+                && pause.after_records == 0
+            {
+                task.silent_until_us = pause.for_ms.saturating_mul(1000);
+            }
+        }
+    }
+
     /// The record that was emitted may be the last one before the source's pause.
     fn fall_silent(&mut self, id: SubtaskId, emitted: u64) {
         let Some(pause) = self.source_spec(id).and_then(|spec| spec.pause) else {
