@@ -14,6 +14,17 @@ pub enum Invocation {
     Check(PathBuf),
     /// List what `--set` can set.
     Settings,
+    /// List the snapshots in a folder.
+    Savepoints {
+        dir: PathBuf,
+        report: ReportFormat,
+    },
+    /// Tell what is in a snapshot, and for one key.
+    Inspect {
+        path: PathBuf,
+        key: Option<String>,
+        report: ReportFormat,
+    },
     Fuzz(FuzzArgs),
     Help,
     Version,
@@ -60,6 +71,22 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, Str
         Some(Long("version") | Short('V')) => Ok(Invocation::Version),
         Some(Value(word)) if word == "run" => parse_run(&mut parser),
         Some(Value(word)) if word == "fuzz" => parse_fuzz(&mut parser),
+        Some(Value(word)) if word == "savepoints" => {
+            let (dir, _, report) = parse_look(&mut parser, "savepoints needs a DIR.", false)?;
+            Ok(dir.map_or(Invocation::Help, |dir| Invocation::Savepoints {
+                dir,
+                report,
+            }))
+        }
+        Some(Value(word)) if word == "inspect" => {
+            let needs = "inspect needs the PATH of a savepoint or checkpoint.";
+            let (path, key, report) = parse_look(&mut parser, needs, true)?;
+            Ok(path.map_or(Invocation::Help, |path| Invocation::Inspect {
+                path,
+                key,
+                report,
+            }))
+        }
         Some(Value(word)) if word == "settings" => end(&mut parser, Invocation::Settings),
         Some(Value(word)) if word == "check" => {
             match parser.next().map_err(|error| sentence(&error))? {
@@ -137,6 +164,29 @@ fn parse_fuzz(parser: &mut lexopt::Parser) -> Result<Invocation, String> {
     }
     args.seeds = seeds.ok_or("fuzz needs --seeds A..B.")?;
     Ok(Invocation::Fuzz(args))
+}
+
+/// What to look at, for which key, told how; no path: help is asked for.
+fn parse_look(
+    parser: &mut lexopt::Parser,
+    needs: &str,
+    takes_key: bool,
+) -> Result<(Option<PathBuf>, Option<String>, ReportFormat), String> {
+    use lexopt::prelude::{Long, Short, Value};
+    let (mut path, mut key, mut report) = (None, None, ReportFormat::Text);
+    while let Some(argument) = parser.next().map_err(|error| sentence(&error))? {
+        match argument {
+            Long("key") if takes_key => {
+                key = Some(word(parser, "--key")?.to_string_lossy().into_owned());
+            }
+            Long("report") => report = format(&word(parser, "--report")?)?,
+            Long("help") | Short('h') => return Ok((None, None, report)),
+            Value(word) if path.is_none() && !word.is_empty() => path = Some(PathBuf::from(word)),
+            other => return Err(sentence(&other.unexpected())),
+        }
+    }
+    let path = path.ok_or_else(|| needs.to_owned())?;
+    Ok((Some(path), key, report))
 }
 
 fn end(parser: &mut lexopt::Parser, result: Invocation) -> Result<Invocation, String> {
@@ -256,7 +306,15 @@ mod tests {
 
     #[test]
     fn help_is_given_wherever_it_is_asked_for() {
-        for line in ["--help", "-h", "run --help", "run a -h", "check --help"] {
+        for line in [
+            "--help",
+            "-h",
+            "run --help",
+            "run a -h",
+            "check --help",
+            "inspect --help",
+            "savepoints -h",
+        ] {
             assert_eq!(parsed(line), Ok(Invocation::Help), "{line}");
         }
     }
@@ -280,6 +338,12 @@ mod tests {
             ("run a --set checkpointing.mode", "PATH=VALUE"),
             ("run a --savepoint-dir", "needs a value"),
             ("settings more", "unexpected"),
+            ("savepoints", "needs a DIR"),
+            ("savepoints a --key k", "--key"),
+            ("inspect", "needs the PATH"),
+            ("inspect a --key", "needs a value"),
+            ("inspect a --report xml", "text or json"),
+            ("inspect a b", "unexpected"),
             ("run a b", "unexpected"),
             ("a b", "unexpected"),
             ("--frob", "--frob"),

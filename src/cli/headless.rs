@@ -11,7 +11,9 @@ use sha2::{Digest, Sha256};
 use super::live::run_live;
 use super::report::Report;
 use super::{Exit, ReportFormat, RunArgs, set};
-use crate::model::{ClaimMode, Command, JobGraph, OperatorSpec, SourceKind, SourceSpec, validate};
+use crate::model::{
+    CheckpointId, ClaimMode, Command, JobGraph, OperatorSpec, SourceKind, SourceSpec, validate,
+};
 use crate::project::{self, JobSource, ProjectError};
 use crate::recording::{Recording, View};
 use crate::run::{Run, RunError, RunOptions};
@@ -103,11 +105,23 @@ fn run_stepped(job: &JobGraph, options: &RunOptions, args: &RunArgs) -> Result<R
     let view = run.view();
     let stored = |id| run.stored_bytes(id);
     let mut report = Report::of_recording(run.recording(), view, run.clock_us(), stored);
+    name_places(&mut report, &run, args);
     report.trace_sha256 = Some(hash(run.recording())?);
     if let Some(path) = &args.trace {
         write_trace(run.recording(), path)?;
     }
     Ok(report)
+}
+
+/// Where snapshots lie is no part of what happened: it differs from run to run.
+fn name_places(report: &mut Report, run: &Run, args: &RunArgs) {
+    for savepoint in &mut report.savepoints {
+        let path = run.savepoint_path(CheckpointId(savepoint.id));
+        savepoint.path = path.map(|path| path.display().to_string());
+    }
+    if let (Some(start), Some(path)) = (&mut report.started_from, &args.from) {
+        start.path = Some(path.display().to_string());
+    }
 }
 
 /// Every source has an end, or the script stops the job.

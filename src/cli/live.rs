@@ -30,9 +30,14 @@ pub fn run_live(
     for event in &outcome.events {
         recording.append(event.clone());
     }
-    let report = describe(&recording, &outcome, |id| {
+    let mut report = describe(&recording, &outcome, |id| {
         home.storage.stored_bytes(id).ok()
     });
+    for savepoint in &mut report.savepoints {
+        let places = home.savepoints.as_ref();
+        let path = places.and_then(|places| places.path_of(&savepoint.name));
+        savepoint.path = path.map(|path| path.display().to_string());
+    }
     Ok(report)
 }
 
@@ -92,6 +97,8 @@ fn describe(
         state_is_lost: false,
         sinks,
         never_fired: report::never_fired(outcome.fired.iter().copied()),
+        windows: Vec::new(),
+        load: Vec::new(),
         ledger: None,
         ..report
     }

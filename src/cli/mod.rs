@@ -4,11 +4,12 @@ mod args;
 mod check;
 mod fuzz;
 mod headless;
+mod inspect;
 mod live;
 pub mod report;
 mod set;
-mod text;
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 pub use args::{Invocation, ReportFormat, RunArgs, parse};
@@ -33,6 +34,10 @@ Lockgate: build a small streaming job, run it, and watch its checkpoints.
       --live                 threads and the wall clock instead of virtual time
       --report text|json     how to print the report               (default: text)
       --trace FILE.jsonl     write every event, one JSON object a line
+  lockgate savepoints DIR    list the savepoints and retained checkpoints in DIR
+  lockgate inspect PATH      what is in one: operators, uids and ids, parallelism, handles, sizes
+      --key K                … and what is held for this key
+      --report text|json     of both: how to print it              (default: text)
   lockgate settings          list every PATH that --set takes, with its values, default and Flink's name
   lockgate check FILE        say nothing and exit with 0 if FILE can run; else list what is wrong
   lockgate fuzz --seeds A..B run the random jobs of these seeds and check every law of checkpointing
@@ -41,7 +46,8 @@ Lockgate: build a small streaming job, run it, and watch its checkpoints.
   lockgate --help | --version
 
 Exit codes: 0 all is well; 1 the file (or a file it names) is wrong; 2 the command line is wrong;
-3 the run ended with the job down or a scripted command refused, or a seed breaks a law; 4 the run could not be carried out.
+3 the run ended with the job down or a scripted command refused, or a seed breaks a law; 4 the run could not be carried
+out, or not be started from there.
 ";
 
 /// How a program ends (see [`USAGE`]).
@@ -66,9 +72,10 @@ pub fn carry_out(invocation: &Invocation) -> Exit {
     match invocation {
         Invocation::Run(args) => headless::run(args),
         Invocation::Check(file) => check::check(file),
-        Invocation::Settings => {
-            print!("{}", set::list());
-            Exit::Well
+        Invocation::Settings => print(&set::list()),
+        Invocation::Savepoints { dir, report } => inspect::list(dir, *report),
+        Invocation::Inspect { path, key, report } => {
+            inspect::inspect(path, key.as_deref(), *report)
         }
         Invocation::Fuzz(args) => fuzz::fuzz(args),
         Invocation::Version => {
@@ -79,5 +86,16 @@ pub fn carry_out(invocation: &Invocation) -> Exit {
             print!("{USAGE}");
             Exit::Well
         }
+    }
+}
+
+/// Whoever reads may have seen enough.
+fn print(text: &str) -> Exit {
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            eprintln!("The text cannot be printed: {error}.");
+            Exit::CannotRun
+        }
+        _ => Exit::Well,
     }
 }

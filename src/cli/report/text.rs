@@ -2,7 +2,8 @@
 
 use std::fmt::{self, Display, Formatter, Write};
 
-use super::report::{Checkpoint, OperatorState, Report, SinkOutput, TallyReport};
+use super::facts::{SubtaskLoad, Transactions, WindowResult, Windows};
+use super::{Checkpoint, OperatorState, Report, SinkOutput, TallyReport};
 
 /// At most so many of a sink's records are printed; JSON has them all.
 const SHOWN_RECORDS: usize = 10;
@@ -11,8 +12,14 @@ impl Display for Report {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{} · {} · {} backend · {} · seed {}",
-            self.job, self.driver, self.backend, self.storage, self.seed
+            "{} · {} · {}{} · {} backend · {} · seed {}",
+            self.job,
+            self.driver,
+            self.mode,
+            if self.unaligned { ", unaligned" } else { "" },
+            self.backend,
+            self.storage,
+            self.seed
         )?;
         write!(
             f,
@@ -24,6 +31,13 @@ impl Display for Report {
         match &self.cause {
             Some(cause) => writeln!(f, ": {cause}")?,
             None => f.write_char('\n')?,
+        }
+        if let Some(start) = &self.started_from {
+            write!(f, "started from snapshot {}", start.id)?;
+            match &start.path {
+                Some(path) => writeln!(f, " in {path} ({})", start.claim)?,
+                None => writeln!(f, " ({})", start.claim)?,
+            }
         }
         f.write_char('\n')?;
         for operator in &self.state {
@@ -37,6 +51,12 @@ impl Display for Report {
         for sink in &self.sinks {
             write_sink(f, sink)?;
         }
+        self.windows
+            .iter()
+            .try_for_each(|each| write_windows(f, each))?;
+        self.transactions
+            .iter()
+            .try_for_each(|each| write_transactions(f, each))?;
         f.write_char('\n')?;
         if self.checkpoints.is_empty() {
             writeln!(f, "no checkpoint was triggered")?;
@@ -44,6 +64,7 @@ impl Display for Report {
         for checkpoint in &self.checkpoints {
             write_checkpoint(f, checkpoint, self.time)?;
         }
+        self.write_requests(f)?;
         for restart in &self.restarts {
             let from = match restart.from {
                 Some(id) => format!("from checkpoint {id}"),
@@ -66,6 +87,7 @@ impl Display for Report {
             )?;
         }
         f.write_char('\n')?;
+        self.load.iter().try_for_each(|each| write_load(f, each))?;
         self.write_ledger(f)?;
         write!(f, "trace: {} events", self.events)?;
         match &self.trace_sha256 {
@@ -76,6 +98,30 @@ impl Display for Report {
 }
 
 impl Report {
+    fn write_requests(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for savepoint in &self.savepoints {
+            let place = savepoint.path.as_ref().unwrap_or(&savepoint.name);
+            writeln!(f, "savepoint {} lies in {place}", savepoint.id)?;
+        }
+        for rejected in &self.rejected {
+            let times = if rejected.count == 1 { "time" } else { "times" };
+            writeln!(
+                f,
+                "no checkpoint, {} {times}: {}",
+                rejected.count, rejected.reason
+            )?;
+        }
+        for failover in &self.failovers {
+            writeln!(
+                f,
+                "failover at {}: {} begin again",
+                Time(failover.at_us),
+                failover.restarting.join(", ")
+            )?;
+        }
+        Ok(())
+    }
+
     fn write_ledger(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Some(ledger) = &self.ledger else {
             return Ok(());
@@ -98,6 +144,67 @@ impl Report {
         }
         Ok(())
     }
+}
+
+fn write_windows(f: &mut Formatter<'_>, windows: &Windows) -> fmt::Result {
+    let Windows {
+        uid,
+        fired,
+        open,
+        late,
+    } = windows;
+    let late = count(*late, "late record");
+    writeln!(f, "windows of {uid}: {} fired, {late}", fired.len())?;
+    for (title, results) in [("fired", fired), ("open", open)] {
+        if !results.is_empty() {
+            let first = results.len().saturating_sub(SHOWN_RECORDS);
+            let shown: Vec<String> = results[first..].iter().map(window_text).collect();
+            let lead = if first > 0 { "… " } else { "" };
+            writeln!(f, "  {title}: {lead}{}", shown.join(", "))?;
+        }
+    }
+    Ok(())
+}
+
+fn window_text(result: &WindowResult) -> String {
+    let WindowResult {
+        start_ms,
+        end_ms,
+        key,
+        value,
+    } = result;
+    format!("{start_ms}–{end_ms} ms {key} {value}")
+}
+
+fn write_transactions(f: &mut Formatter<'_>, counts: &Transactions) -> fmt::Result {
+    write!(
+        f,
+        "transactions of {}: {} begun, {} pre-committed, {} committed",
+        counts.uid, counts.begun, counts.pre_committed, counts.committed
+    )?;
+    for (number, what) in [
+        (counts.committed_again, "committed again"),
+        (counts.commits_failed, "commits failed"),
+    ] {
+        if number > 0 {
+            write!(f, ", {number} {what}")?;
+        }
+    }
+    for (why, number) in &counts.aborted {
+        write!(f, ", {number} aborted ({why})")?;
+    }
+    writeln!(f)
+}
+
+fn write_load(f: &mut Formatter<'_>, load: &SubtaskLoad) -> fmt::Result {
+    writeln!(
+        f,
+        "{}: busy {}, backpressured {}, idle {}",
+        load.subtask,
+        Time(load.busy_us),
+        Time(load.backpressured_us),
+        Time(load.idle_us)
+    )
 }
 
 fn write_sink(f: &mut Formatter<'_>, sink: &SinkOutput) -> fmt::Result {
@@ -140,6 +247,14 @@ fn write_checkpoint(f: &mut Formatter<'_>, checkpoint: &Checkpoint, time: &str) 
     }
     if let Some(bytes) = checkpoint.size_bytes {
         write!(f, " · {bytes} B of state ({time})")?;
+    }
+    if checkpoint.persisted_records > 0 {
+        write!(
+            f,
+            " · {} in flight ({} B)",
+            count(checkpoint.persisted_records, "record"),
+            checkpoint.persisted_bytes
+        )?;
     }
     if let Some(bytes) = checkpoint.stored_bytes {
         write!(f, " · {bytes} B stored (measured)")?;

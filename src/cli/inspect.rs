@@ -1,0 +1,386 @@
+//! `lockgate savepoints` and `lockgate inspect`: what lies in a folder of snapshots, and what is in one of them.
+
+use std::fmt::{self, Display, Formatter};
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::{Exit, ReportFormat};
+use crate::engine::operator::Source;
+use crate::engine::state::KeyedBackend;
+use crate::engine::storage::{
+    CheckpointMetadata, CheckpointStorage, FileSystemStorage, KeyedStateHandle, OperatorState,
+    SubtaskState, snapshots_in,
+};
+use crate::model::{BackendKind, SnapshotKind};
+
+/// A snapshot as a list shows it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Listed {
+    pub path: String,
+    /// Why it cannot be read; all else is empty then.
+    pub damage: Option<String>,
+    pub id: Option<u64>,
+    pub kind: Option<String>,
+    pub backend: Option<&'static str>,
+    pub operators: Vec<String>,
+    /// What its files take.
+    pub stored_bytes: Option<u64>,
+}
+
+/// All of one snapshot's metadata.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Snapshot {
+    pub path: String,
+    pub id: u64,
+    pub kind: String,
+    pub backend: &'static str,
+    /// What its files take.
+    pub stored_bytes: u64,
+    pub operators: Vec<Operator>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Operator {
+    pub uid: String,
+    /// The id by which state finds its operator.
+    pub operator_id: String,
+    pub has_explicit_uid: bool,
+    pub name: String,
+    pub parallelism: u32,
+    pub max_parallelism: u32,
+    pub subtasks: Vec<Subtask>,
+    /// With `--key`: what is held for it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<KeyedValue>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Subtask {
+    pub finished: bool,
+    pub stored_bytes: u64,
+    /// Flink's class of the handle.
+    pub keyed: Option<&'static str>,
+    pub keyed_bytes: u64,
+    pub files: usize,
+    pub lists: Vec<List>,
+    /// Channels of which records in flight are part of it.
+    pub channels: usize,
+    pub channel_bytes: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct List {
+    pub name: String,
+    pub distribution: String,
+    pub elements: usize,
+    /// Of a source: its splits and how far each is read.
+    pub offsets: Vec<(u32, u64)>,
+}
+
+/// The sum of a key, or what one of its windows has come to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct KeyedValue {
+    pub key: String,
+    pub window_ms: Option<(i64, i64)>,
+    pub value: String,
+}
+
+/// The snapshots in `dir`.
+pub fn list(dir: &Path, format: ReportFormat) -> Exit {
+    if !dir.is_dir() {
+        eprintln!("There is no folder {}. Check its name.", dir.display());
+        return Exit::BadFile;
+    }
+    let listed: Vec<Listed> = snapshots_in(dir).iter().map(|path| listed(path)).collect();
+    match format {
+        ReportFormat::Json => print_json(&listed),
+        ReportFormat::Text if listed.is_empty() => super::print(&format!(
+            "no savepoints or checkpoints in {}\n",
+            dir.display()
+        )),
+        ReportFormat::Text => {
+            let lines: Vec<String> = listed.iter().map(ToString::to_string).collect();
+            super::print(&lines.concat())
+        }
+    }
+}
+
+/// What the snapshot at `path` holds, and what for `key`.
+pub fn inspect(path: &Path, key: Option<&str>, format: ReportFormat) -> Exit {
+    match snapshot(path, key) {
+        Err(sentence) => {
+            eprintln!("{sentence}");
+            Exit::BadFile
+        }
+        Ok(snapshot) => match format {
+            ReportFormat::Json => print_json(&snapshot),
+            ReportFormat::Text => super::print(&snapshot.to_string()),
+        },
+    }
+}
+
+fn print_json(value: &impl Serialize) -> Exit {
+    match serde_json::to_string_pretty(value) {
+        Ok(json) => super::print(&(json + "\n")),
+        Err(error) => {
+            eprintln!("This cannot be written as JSON: {error}.");
+            Exit::CannotRun
+        }
+    }
+}
+
+fn listed(path: &Path) -> Listed {
+    let opened = FileSystemStorage::open_snapshot(path);
+    let empty = Listed {
+        path: path.display().to_string(),
+        damage: None,
+        id: None,
+        kind: None,
+        backend: None,
+        operators: Vec::new(),
+        stored_bytes: None,
+    };
+    match opened {
+        Err(error) => Listed {
+            damage: Some(format!("{error}.")),
+            ..empty
+        },
+        Ok((storage, metadata)) => Listed {
+            id: Some(metadata.checkpoint.0),
+            kind: Some(kind_text(metadata.kind)),
+            backend: Some(metadata.backend.name()),
+            operators: metadata
+                .operators
+                .iter()
+                .map(|operator| operator.uid.to_string())
+                .collect(),
+            stored_bytes: storage.stored_bytes(metadata.checkpoint).ok(),
+            ..empty
+        },
+    }
+}
+
+fn snapshot(path: &Path, key: Option<&str>) -> Result<Snapshot, String> {
+    let sentence = |error: &dyn Display| format!("{error}.");
+    let (storage, metadata) =
+        FileSystemStorage::open_snapshot(path).map_err(|error| sentence(&error))?;
+    storage
+        .verify(metadata.checkpoint)
+        .map_err(|error| sentence(&error))?;
+    let stored_bytes = storage
+        .stored_bytes(metadata.checkpoint)
+        .map_err(|error| sentence(&error))?;
+    let operator = |operator: &OperatorState| describe(operator, &metadata, &storage, key);
+    let operators: Vec<Operator> = metadata
+        .operators
+        .iter()
+        .map(operator)
+        .collect::<Result<_, _>>()?;
+    if let Some(key) = key
+        && operators.iter().all(|operator| operator.values.is_empty())
+    {
+        return Err(format!(
+            "Nothing is held for the key {key:?}. Keys by remainder are numbers: their labels are the job’s."
+        ));
+    }
+    Ok(Snapshot {
+        path: path.display().to_string(),
+        id: metadata.checkpoint.0,
+        kind: kind_text(metadata.kind),
+        backend: metadata.backend.name(),
+        stored_bytes,
+        operators,
+    })
+}
+
+fn describe(
+    operator: &OperatorState,
+    metadata: &CheckpointMetadata,
+    storage: &dyn CheckpointStorage,
+    key: Option<&str>,
+) -> Result<Operator, String> {
+    let values = match key {
+        Some(key) => values_of(operator, metadata.backend, storage, key)?,
+        None => Vec::new(),
+    };
+    Ok(Operator {
+        uid: operator.uid.to_string(),
+        operator_id: operator.id.to_string(),
+        has_explicit_uid: operator.has_explicit_uid,
+        name: operator.name.clone(),
+        parallelism: operator.parallelism,
+        max_parallelism: operator.max_parallelism,
+        subtasks: operator.subtasks.iter().map(subtask).collect(),
+        values,
+    })
+}
+
+fn subtask(state: &SubtaskState) -> Subtask {
+    let lists = state.lists.iter().map(|list| List {
+        name: list.name.clone(),
+        distribution: format!("{:?}", list.distribution).to_lowercase(),
+        elements: list.elements.len(),
+        offsets: match &*list.name {
+            Source::LIST => list
+                .elements
+                .iter()
+                .filter_map(|element| Source::read_element(element))
+                .collect(),
+            _ => Vec::new(),
+        },
+    });
+    let channels = state.channels.iter();
+    let keyed = state.keyed.as_ref();
+    Subtask {
+        finished: state.finished,
+        stored_bytes: state.stored_bytes(),
+        keyed: keyed.map(KeyedStateHandle::class_name),
+        keyed_bytes: keyed.map_or(0, KeyedStateHandle::stored_bytes),
+        files: keyed.map_or(0, |handle| handle.streams().count()),
+        lists: lists.collect(),
+        channels: state.channels.len(),
+        channel_bytes: channels.map(|channel| channel.stream.size_bytes()).sum(),
+    }
+}
+
+/// Reads the keyed state back, as a restore would.
+fn values_of(
+    operator: &OperatorState,
+    backend: BackendKind,
+    storage: &dyn CheckpointStorage,
+    key: &str,
+) -> Result<Vec<KeyedValue>, String> {
+    let handles: Vec<&KeyedStateHandle> = operator
+        .subtasks
+        .iter()
+        .filter_map(|subtask| subtask.keyed.as_ref())
+        .collect();
+    if handles.is_empty() {
+        return Ok(Vec::new());
+    }
+    let sentence = |error: &dyn Display| format!("{error}.");
+    let folder = tempfile::tempdir().map_err(|error| {
+        format!("No temporary folder can be made: {error}. Free some space, or set TMPDIR.")
+    })?;
+    let dir = folder.path().join("state");
+    let max = operator.max_parallelism;
+    let groups = 0..=max.saturating_sub(1);
+    let state = KeyedBackend::restore(backend, &dir, max, groups, &handles, storage)
+        .map_err(|error| sentence(&error))?;
+    let sums = state.entries().map_err(|error| sentence(&error))?;
+    let windows = state.windows().map_err(|error| sentence(&error))?;
+    let sums = sums.into_iter().map(|(key, value)| KeyedValue {
+        key: key.to_string(),
+        window_ms: None,
+        value: value.to_string(),
+    });
+    let windows = windows.into_iter().map(|(window, key, value)| KeyedValue {
+        key: key.to_string(),
+        window_ms: Some((window.start_ms, window.end_ms)),
+        value: value.to_string(),
+    });
+    Ok(sums
+        .chain(windows)
+        .filter(|value| value.key == key)
+        .collect())
+}
+
+fn kind_text(kind: SnapshotKind) -> String {
+    match kind {
+        SnapshotKind::Checkpoint => "checkpoint".to_owned(),
+        SnapshotKind::Savepoint(format) => format!("savepoint, {}", format.name()),
+        SnapshotKind::StopWithSavepoint { format, drain } => format!(
+            "savepoint with which the job stopped{}, {}",
+            if drain { " drained" } else { "" },
+            format.name()
+        ),
+    }
+}
+
+impl Display for Listed {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if let Some(damage) = &self.damage {
+            return writeln!(f, "{}\n  cannot be read: {damage}", self.path);
+        }
+        writeln!(f, "{}", self.path)?;
+        write!(f, "  {}", self.kind.as_deref().unwrap_or_default())?;
+        if let (Some(id), Some(backend)) = (self.id, self.backend) {
+            write!(f, " {id} · {backend} backend")?;
+        }
+        if let Some(bytes) = self.stored_bytes {
+            write!(f, " · {bytes} B")?;
+        }
+        writeln!(f, " · state of {}", self.operators.join(", "))
+    }
+}
+
+impl Display for Snapshot {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{}\n{} {} · {} backend · {} B",
+            self.path, self.kind, self.id, self.backend, self.stored_bytes
+        )?;
+        self.operators
+            .iter()
+            .try_for_each(|operator| write!(f, "\n{operator}"))
+    }
+}
+
+impl Display for Operator {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let uid = if self.has_explicit_uid {
+            format!("uid {}", self.uid)
+        } else {
+            "no uid, so the id is generated".to_owned()
+        };
+        writeln!(
+            f,
+            "{} ({uid}) · id {} · parallelism {} of at most {}",
+            self.name, self.operator_id, self.parallelism, self.max_parallelism
+        )?;
+        for (index, subtask) in self.subtasks.iter().enumerate() {
+            writeln!(f, "  [{index}] {subtask}")?;
+        }
+        for value in &self.values {
+            match value.window_ms {
+                Some((start, end)) => {
+                    writeln!(f, "  {} in {start}–{end} ms: {}", value.key, value.value)?;
+                }
+                None => writeln!(f, "  {}: {}", value.key, value.value)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Display for Subtask {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.finished {
+            f.write_str("finished · ")?;
+        }
+        write!(f, "{} B", self.stored_bytes)?;
+        if let Some(class) = self.keyed {
+            write!(f, " · keyed {} B ({class}", self.keyed_bytes)?;
+            match self.files {
+                0 | 1 => f.write_str(")")?,
+                files => write!(f, ", {files} files)")?,
+            }
+        }
+        for list in &self.lists {
+            write!(f, " · list {} ({})", list.name, list.distribution)?;
+            for (split, offset) in &list.offsets {
+                write!(f, " split {split} at {offset}")?;
+            }
+        }
+        if self.channels > 0 {
+            write!(
+                f,
+                " · in flight {} B of {} channels",
+                self.channel_bytes, self.channels
+            )?;
+        }
+        Ok(())
+    }
+}
