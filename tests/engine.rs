@@ -34,6 +34,8 @@ mod restore;
 mod rig;
 #[path = "engine/samples.rs"]
 mod samples;
+#[path = "engine/samples_of_modes.rs"]
+mod samples_of_modes;
 #[path = "engine/savepoints.rs"]
 mod savepoints;
 #[path = "engine/storage_faults.rs"]

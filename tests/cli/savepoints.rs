@@ -290,3 +290,152 @@ fn a_retained_checkpoint_outlives_its_job_and_is_started_from() {
     );
     assert!(String::from_utf8_lossy(&other.stderr).contains("was written by the heap backend"));
 }
+
+fn printed(args: &[&str]) -> String {
+    let output = lockgate(args);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {error}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Breaks if the person is not told where a savepoint lies, or a place of this machine comes into the trace.
+#[test]
+fn a_run_says_where_its_savepoints_lie() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = || {
+        report(&[
+            "run",
+            &sample("rescale.ron"),
+            "--savepoint-dir",
+            text(dir.path()),
+        ])
+    };
+    let (first, second) = (run(), run());
+    let path = |report: &Value| report["savepoints"][0]["path"].as_str().unwrap().to_owned();
+    assert!(Path::new(&path(&first)).join("_metadata").is_file());
+    assert!(Path::new(&path(&second)).join("_metadata").is_file());
+    assert_ne!(path(&first), path(&second), "the first is never touched");
+    assert_eq!(first["trace_sha256"], second["trace_sha256"]);
+    let told = printed(&[
+        "run",
+        &sample("rescale.ron"),
+        "--savepoint-dir",
+        text(dir.path()),
+    ]);
+    assert!(
+        told.contains(&format!("savepoint 1 lies in {}", text(dir.path()))),
+        "{told}"
+    );
+}
+
+#[test]
+fn what_is_in_a_savepoint_can_be_looked_at() {
+    let dir = tempfile::tempdir().unwrap();
+    let savepoint = savepoint_of("rescale.ron", dir.path());
+    let list = printed(&["savepoints", text(dir.path())]);
+    assert!(list.contains(text(&savepoint)), "{list}");
+    assert!(list.contains("canonical 1 · heap backend"), "{list}");
+    let listed = printed(&["savepoints", text(dir.path()), "--report", "json"]);
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!(listed[0]["id"], 1);
+
+    let json = printed(&[
+        "inspect",
+        text(&savepoint),
+        "--key",
+        "3",
+        "--report",
+        "json",
+    ]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let operators = json["operators"].as_array().unwrap();
+    let uids: Vec<&str> = operators
+        .iter()
+        .map(|each| each["uid"].as_str().unwrap())
+        .collect();
+    assert_eq!(uids, ["numbers", "sum", "out"]);
+    assert_eq!(
+        operators[0]["subtasks"][0]["lists"][0]["offsets"][0],
+        serde_json::json!([0, 24])
+    );
+    let sum = &operators[1];
+    assert_eq!(
+        (&sum["parallelism"], &sum["max_parallelism"]),
+        (&2.into(), &128.into())
+    );
+    // 3 + 10 + 17 + 24
+    assert_eq!(
+        sum["values"],
+        serde_json::json!([{"key": "3", "window_ms": null, "value": "54"}])
+    );
+    let by_file = printed(&["inspect", text(&savepoint.join("_metadata"))]);
+    assert!(by_file.contains("sum (uid sum)"), "{by_file}");
+    assert!(
+        by_file.contains("KeyGroupsSavepointStateHandle"),
+        "{by_file}"
+    );
+}
+
+#[test]
+fn what_cannot_be_looked_at_is_told_in_a_sentence() {
+    let dir = tempfile::tempdir().unwrap();
+    let savepoint = savepoint_of("rescale.ron", dir.path());
+    let told = |args: &[&str]| {
+        let output = lockgate(args);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {error}");
+        assert!(error.trim_end().ends_with('.'), "{error}");
+        error
+    };
+    assert!(
+        told(&["savepoints", text(&dir.path().join("nowhere"))]).contains("There is no folder")
+    );
+    assert!(told(&["inspect", text(dir.path())]).contains("it only contains some"));
+    assert!(told(&["inspect", text(&savepoint), "--key", "even"]).contains("Nothing is held"));
+    let whole = fs::read(savepoint.join("_metadata")).unwrap();
+    fs::write(savepoint.join("_metadata"), &whole[..30]).unwrap();
+    assert!(told(&["inspect", text(&savepoint)]).contains("is torn"));
+    let list = printed(&["savepoints", text(dir.path())]);
+    assert!(list.contains("cannot be read: "), "a list goes on: {list}");
+    let none = tempfile::tempdir().unwrap();
+    assert!(printed(&["savepoints", text(none.path())]).contains("no savepoints or checkpoints"));
+}
+
+/// A savepoint in RocksDB's own format, and one of a live run.
+#[test]
+fn native_and_live_savepoints_can_be_looked_at_and_started_from() {
+    let dir = tempfile::tempdir().unwrap();
+    let text_of = fs::read_to_string(sample("rescale.ron")).unwrap();
+    let native = file(
+        dir.path(),
+        "native.ron",
+        &text_of.replace("Canonical", "Native"),
+    );
+    let saves = dir.path().join("savepoints");
+    for options in [
+        &["--backend", "rocksdb"][..],
+        &["--backend", "rocksdb", "--live"],
+    ] {
+        let stopped = report(&[&["run", text(&native)][..], options].concat());
+        let path = stopped["savepoints"][0]["path"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        assert!(Path::new(&path).starts_with(&saves), "{path}");
+        let seen = printed(&["inspect", &path, "--key", "3"]);
+        assert!(seen.contains("IncrementalRemoteKeyedStateHandle"), "{seen}");
+        let resumed = report(&[
+            "run",
+            text(&native),
+            "--backend",
+            "rocksdb",
+            "--from",
+            &path,
+        ]);
+        assert_eq!(sums(&resumed)[3], ("3".to_owned(), "123".to_owned()));
+        let other = lockgate(&["run", text(&native), "--backend", "heap", "--from", &path]);
+        assert_eq!(other.status.code(), Some(4));
+        assert!(String::from_utf8_lossy(&other.stderr).contains("native format"));
+        fs::remove_dir_all(&saves).unwrap();
+    }
+}

@@ -5,17 +5,23 @@ use std::path::Path;
 use std::str::FromStr;
 
 use lockgate::engine::event::{EventKind, JobStatus};
-use lockgate::model::{BackendKind, CheckpointId, Decimal};
+use lockgate::model::{BackendKind, CheckpointId, Decimal, JobGraph};
 use lockgate::project;
 use lockgate::recording::Tally;
 use lockgate::recording::view::CheckpointStatus;
 use lockgate::run::{Run, RunOptions};
 
 fn play(sample: &str, backend: BackendKind) -> Run {
+    play_with(sample, backend, |_| ())
+}
+
+/// With the job changed before it runs.
+pub fn play_with(sample: &str, backend: BackendKind, change: impl FnOnce(&mut JobGraph)) -> Run {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("samples")
         .join(sample);
-    let job = project::check(&path).unwrap();
+    let mut job = project::check(&path).unwrap();
+    change(&mut job);
     let options = RunOptions {
         backend: Some(backend),
         base_dir: project::base_dir(&path),
@@ -27,13 +33,13 @@ fn play(sample: &str, backend: BackendKind) -> Run {
 }
 
 /// The state of all keyed sums by label.
-fn sums(run: &Run) -> BTreeMap<String, Decimal> {
+pub fn sums(run: &Run) -> BTreeMap<String, Decimal> {
     let rows = run.view().subtasks.iter().flat_map(|subtask| &subtask.rows);
     rows.map(|(key, row)| (key.to_string(), row.value))
         .collect()
 }
 
-fn labelled<const N: usize>(rows: [(&str, &str); N]) -> BTreeMap<String, Decimal> {
+pub fn labelled<const N: usize>(rows: [(&str, &str); N]) -> BTreeMap<String, Decimal> {
     let row = |(key, value): (&str, &str)| (key.to_owned(), Decimal::from_str(value).unwrap());
     rows.map(row).into()
 }
@@ -86,7 +92,16 @@ fn crash_with_offset_of_restored_source(run: &Run) -> (u64, u64) {
 /// Breaks if the two backends behave differently in anything that is recorded.
 #[test]
 fn heap_and_rocksdb_give_the_same_events() {
-    for sample in ["odd-even.ron", "two-sources.ron", "weather.ron"] {
+    for sample in [
+        "odd-even.ron",
+        "two-sources.ron",
+        "weather.ron",
+        "at-least-once.ron",
+        "unaligned.ron",
+        "aligned-timeout.ron",
+        "backpressure.ron",
+        "stop-the-world.ron",
+    ] {
         let (heap, rocksdb) = (
             play(sample, BackendKind::Heap),
             play(sample, BackendKind::RocksDb),
