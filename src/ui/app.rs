@@ -293,6 +293,7 @@ impl LockgateApp {
                 dialog,
                 &DialogFacts {
                     title: &title,
+                    job: self.document.job(),
                     backend,
                     restorable: &restorable,
                     scene: self.session.as_ref().map(Session::scene),

@@ -9,6 +9,7 @@ use super::canvas::camera::Camera;
 use super::command::{Dialog, Selection, UiCommand};
 use super::document::{Document, EditSite};
 use super::files::{self, Answer, PendingDialog, Purpose};
+use super::run_from::RunFrom;
 use super::{edits, samples};
 
 impl LockgateApp {
@@ -39,6 +40,7 @@ impl LockgateApp {
             | UiCommand::Delete(_)
             | UiCommand::DeleteSelected => self.edit(now_s, command),
             UiCommand::StartRun
+            | UiCommand::RunFrom { .. }
             | UiCommand::LeaveRun
             | UiCommand::BackToRun
             | UiCommand::RunAgain
@@ -54,6 +56,8 @@ impl LockgateApp {
             UiCommand::Crash(id) => self.crash(id),
             UiCommand::ChooseCsv(uid) => self.ask_for_file(ctx, Purpose::Csv(uid)),
             UiCommand::SetCsvPath { uid, path } => self.set_csv_path(now_s, &uid, &path),
+            UiCommand::RunFromDialog => self.ask_from(),
+            UiCommand::ChooseSnapshot => self.ask_for_file(ctx, Purpose::Snapshot),
             UiCommand::Cancel => self.cancel(),
             _ => self.apply_to_view(command),
         }
@@ -220,12 +224,24 @@ impl LockgateApp {
             Purpose::Save => Dialog::PathToSave {
                 path: known.unwrap_or_else(|| format!("{}.ron", self.document.title())),
             },
+            Purpose::Snapshot => Dialog::RunFrom(RunFrom::default()),
             Purpose::Csv(_) => Dialog::Message {
                 title: "No file dialog".to_owned(),
                 text: "This desktop shows no file dialogs. Type the path into the field File."
                     .to_owned(),
             },
         });
+    }
+
+    /// Start with the savepoint folder of the job, where it has one.
+    fn ask_from(&mut self) {
+        let known = self.document.job().config.savepoint_dir.as_ref();
+        let path = known.map(|folder| match self.document.path() {
+            Some(job) => crate::project::base_dir(job).join(folder),
+            None => folder.clone(),
+        });
+        let path = path.map(|path| path.display().to_string());
+        self.dialog = Some(Dialog::RunFrom(RunFrom::at(path.unwrap_or_default())));
     }
 
     /// The system dialog's answer, if there is one.
@@ -248,6 +264,12 @@ impl LockgateApp {
             (Answer::Chosen(path), Purpose::Csv(uid)) => {
                 commands.push(UiCommand::SetCsvPath { uid, path });
             }
+            (Answer::Chosen(path), Purpose::Snapshot) => {
+                let path = path.display().to_string();
+                self.dialog = Some(Dialog::RunFrom(RunFrom::at(path)));
+            }
+            // The dialog has a field for the path.
+            (Answer::Unavailable, Purpose::Snapshot) => {}
             (Answer::Unavailable, purpose) => self.ask_for_path(&purpose),
             (Answer::Cancelled, _) => self.after_saving = None,
         }

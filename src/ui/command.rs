@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::model::{
-    BackendKind, ChannelId, CheckpointId, JobConfig, Partitioning, Position, SubtaskId, Uid, Vertex,
+    BackendKind, ChannelId, CheckpointId, ClaimMode, JobConfig, Partitioning, Position, SubtaskId,
+    Uid, Vertex,
 };
 use crate::run::RunAction;
 
+use super::run_from::RunFrom;
 use super::theme::ThemeChoice;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -70,6 +72,16 @@ pub enum UiCommand {
 
     /// A new run of the job on the canvas.
     StartRun,
+    /// Ask from what savepoint or checkpoint a new run is to begin.
+    RunFromDialog,
+    /// Ask for its folder with the system's dialog.
+    ChooseSnapshot,
+    /// A new run of the job on the canvas, from the snapshot at this path.
+    RunFrom {
+        path: PathBuf,
+        claim: ClaimMode,
+        allow_non_restored_state: bool,
+    },
     /// Back to editing; the run waits as it is.
     LeaveRun,
     /// Back to the run that waits.
@@ -219,6 +231,8 @@ pub enum Dialog {
     NewRun {
         backend: BackendKind,
     },
+    /// From what a new run begins.
+    RunFrom(RunFrom),
     /// Which subtasks fail in the same moment.
     CrashSeveral {
         chosen: BTreeSet<SubtaskId>,

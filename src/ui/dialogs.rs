@@ -9,10 +9,11 @@ use egui::{
     Ui, vec2,
 };
 
-use crate::model::{BackendKind, CheckpointId, Command, SubtaskId};
+use crate::model::{BackendKind, CheckpointId, Command, JobGraph, SubtaskId};
 use crate::run::RunAction;
 
 use super::command::{Dialog, UiCommand};
+use super::run_from::run_from_ui;
 use super::scene::Scene;
 use super::shortcuts::HELP;
 use super::theme::{Theme, regular, semibold, size};
@@ -22,6 +23,8 @@ use super::widgets::{ActionButton, BUTTON_HEIGHT, Emphasis, sentence, small_prin
 /// What a dialog may need to know.
 pub struct DialogFacts<'a> {
     pub title: &'a str,
+    /// The job on the canvas.
+    pub job: &'a JobGraph,
     /// The backend of the present run, which wrote its checkpoints.
     pub backend: Option<BackendKind>,
     /// Completed checkpoints of the present run, newest first.
@@ -53,6 +56,7 @@ pub fn dialog_ui(
             Dialog::PathToSave { path } => save_ui(ui, path, commands),
             Dialog::Unsaved { .. } => unsaved_ui(ui, facts, commands),
             Dialog::NewRun { backend } => new_run_ui(ui, *backend, facts, commands),
+            Dialog::RunFrom(from) => run_from_ui(ui, from, facts.job, commands),
             Dialog::CrashSeveral { chosen } => crash_ui(ui, chosen, facts, commands),
             Dialog::Shortcuts => shortcuts_ui(ui, commands),
             Dialog::About => about_ui(ui, commands),
@@ -70,6 +74,7 @@ fn name(dialog: &Dialog) -> &'static str {
         Dialog::PathToSave { .. } => "save",
         Dialog::Unsaved { .. } => "unsaved",
         Dialog::NewRun { .. } => "new run",
+        Dialog::RunFrom(_) => "run from",
         Dialog::CrashSeveral { .. } => "crash",
         Dialog::Shortcuts => "shortcuts",
         Dialog::About => "about",
@@ -78,18 +83,22 @@ fn name(dialog: &Dialog) -> &'static str {
 
 fn width(dialog: &Dialog) -> f32 {
     match dialog {
-        Dialog::PathToOpen { .. } | Dialog::PathToSave { .. } => 480.0,
+        Dialog::PathToOpen { .. } | Dialog::PathToSave { .. } | Dialog::RunFrom(_) => 480.0,
         _ => 400.0,
     }
 }
 
-fn heading(ui: &mut Ui, text: &str) {
+pub(super) fn heading(ui: &mut Ui, text: &str) {
     ui.label(RichText::new(text).font(semibold(size::TITLE)));
     ui.add_space(4.0);
 }
 
 /// Buttons at the lower right, the main one last; Enter is the main one, unless another has the focus.
-fn answers(ui: &mut Ui, buttons: &[(&str, Emphasis, UiCommand)], commands: &mut Vec<UiCommand>) {
+pub(super) fn answers(
+    ui: &mut Ui,
+    buttons: &[(&str, Emphasis, UiCommand)],
+    commands: &mut Vec<UiCommand>,
+) {
     ui.add_space(12.0);
     let row = vec2(ui.available_width(), BUTTON_HEIGHT);
     let layout = Layout::right_to_left(Align::Center);

@@ -79,6 +79,8 @@ pub fn unpack(sample: &Sample, folder: &Path) -> Result<(), String> {
 pub enum Purpose {
     Open,
     Save,
+    /// The folder of a savepoint or checkpoint.
+    Snapshot,
     /// The file of this CSV source.
     Csv(Uid),
 }
@@ -118,10 +120,12 @@ impl PendingDialog {
         if let (Purpose::Save, Some(name)) = (&purpose, suggested.and_then(Path::file_name)) {
             dialog = dialog.set_file_name(name.to_string_lossy());
         }
-        let is_new = purpose == Purpose::Save;
+        let (is_new, is_folder) = (purpose == Purpose::Save, purpose == Purpose::Snapshot);
         std::thread::spawn(move || {
             let path = if is_new {
                 dialog.save_file()
+            } else if is_folder {
+                dialog.pick_folder()
             } else {
                 dialog.pick_file()
             };

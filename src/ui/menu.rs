@@ -144,6 +144,14 @@ fn file_ui(ui: &mut Ui, commands: &mut Vec<UiCommand>) {
     item(ui, "Save as…", "Ctrl+Shift+S", UiCommand::SaveAs, commands);
     item(ui, "Save to path…", "", UiCommand::SaveByPath, commands);
     ui.separator();
+    item(
+        ui,
+        "Run from savepoint…",
+        "",
+        UiCommand::RunFromDialog,
+        commands,
+    );
+    ui.separator();
     item(ui, "Quit", "Ctrl+Q", UiCommand::Quit, commands);
 }
 

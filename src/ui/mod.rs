@@ -39,6 +39,7 @@ mod passing;
 mod phrases;
 #[cfg(test)]
 mod pictures;
+mod run_from;
 mod runs;
 mod samples;
 pub mod scene;

@@ -4,8 +4,8 @@
 
 use std::path::PathBuf;
 
-use crate::model::{BackendKind, CheckpointId, Command, JobGraph, Position, SubtaskId};
-use crate::run::{RunAction, RunError};
+use crate::model::{BackendKind, CheckpointId, ClaimMode, Command, JobGraph, Position, SubtaskId};
+use crate::run::{RunAction, RunError, RunOptions};
 
 use super::app::LockgateApp;
 use super::canvas::run::RunCanvas;
@@ -33,6 +33,11 @@ impl LockgateApp {
     pub(super) fn apply_to_runs(&mut self, ctx: &egui::Context, command: UiCommand) {
         match command {
             UiCommand::StartRun => self.start_run(),
+            UiCommand::RunFrom {
+                path,
+                claim,
+                allow_non_restored_state,
+            } => self.run_from(path, claim, allow_non_restored_state),
             UiCommand::RunAgain => self.run_again(),
             UiCommand::LeaveRun => self.park(),
             UiCommand::BackToRun => self.back_to_run(),
@@ -59,6 +64,24 @@ impl LockgateApp {
             return;
         }
         let started = Session::start(self.document.job(), self.base_dir(), None);
+        self.begin(started);
+    }
+
+    /// The job on the canvas takes the place of a run, if there is one.
+    fn run_from(&mut self, path: PathBuf, claim: ClaimMode, allow_non_restored_state: bool) {
+        self.dialog = None;
+        if !self.document.problems().is_empty() {
+            let text = "The job has problems: mend them first.".to_owned();
+            return self.complain("The run does not start", text);
+        }
+        let options = RunOptions {
+            base_dir: self.base_dir(),
+            start: Some(path),
+            claim,
+            allow_non_restored_state,
+            ..RunOptions::default()
+        };
+        let started = Session::with(self.document.job(), &options);
         self.begin(started);
     }
 

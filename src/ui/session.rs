@@ -50,7 +50,15 @@ impl Session {
             base_dir,
             ..RunOptions::default()
         };
-        Ok(Self::of(Run::start(job, &options)?))
+        Self::with(job, &options)
+    }
+
+    /// Start `job` as `options` say.
+    ///
+    /// # Errors
+    /// Why it cannot run, as a sentence.
+    pub fn with(job: &JobGraph, options: &RunOptions) -> Result<Self, RunError> {
+        Ok(Self::of(Run::start(job, options)?))
     }
 
     /// Start the same job on `backend`, from checkpoint `from` of this run if given.

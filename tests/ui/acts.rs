@@ -83,3 +83,66 @@ fn a_task_manager_takes_its_slots_along() {
     assert!(shows(&window, "Crash TaskManager 1 (3 subtasks)"));
     assert!(shows(&window, "Crash TaskManager 2 (1 subtask)"));
 }
+
+/// Let the present job name `path` as its savepoint folder: the dialog begins with it.
+fn name_savepoints(window: &mut Window, path: &str) {
+    let mut config = window.state().job().config.clone();
+    config.savepoint_dir = Some(path.into());
+    command(window, UiCommand::SetConfig(Box::new(config)));
+}
+
+#[test]
+fn a_job_starts_from_a_savepoint_that_it_fits_and_says_why_from_one_that_it_does_not() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut window = window();
+    command(
+        &mut window,
+        UiCommand::SaveFile(folder.path().join("job.ron")),
+    );
+    name_savepoints(&mut window, "saved");
+    click(&mut window, "Run");
+    wait_for(&mut window, "the run", |window| shows(window, "sum 1/2:"));
+    press(&mut window, Modifiers::NONE, Key::S);
+    let saved = || {
+        let mut entries = std::fs::read_dir(folder.path().join("saved")).ok()?;
+        let entry = entries.find_map(Result::ok)?.path();
+        entry.join("_metadata").is_file().then_some(entry)
+    };
+    wait_for(&mut window, "the savepoint", |_| saved().is_some());
+    let path = saved().expect("the savepoint").display().to_string();
+    click(&mut window, "Edit the job");
+
+    name_savepoints(&mut window, &path);
+    command(&mut window, UiCommand::RunFromDialog);
+    assert!(shows(&window, "canonical savepoint 1, of Heap"));
+    assert!(shows(&window, "It can start from there."));
+    click(&mut window, "Run from it");
+    wait_for(&mut window, "the new run", |window| {
+        shows(window, "sum 1/2:") && window.state().is_running()
+    });
+    click(&mut window, "Edit the job");
+
+    let uid = lockgate::model::Uid::new("sum");
+    let mut vertex = window.state().job().vertex(&uid).cloned().expect("a sum");
+    vertex.uid = lockgate::model::Uid::new("total");
+    let vertex = Box::new(vertex);
+    command(&mut window, UiCommand::SetVertex { uid, vertex });
+    command(&mut window, UiCommand::RunFromDialog);
+    assert!(shows(&window, "there is no operator for that state"));
+    assert!(window.query_by_label("Run from it").is_none());
+    click(
+        &mut window,
+        "Leave out state of operators that this job does not have",
+    );
+    assert!(shows(&window, "It can start from there."));
+}
+
+#[test]
+fn a_folder_that_is_no_savepoint_is_told_in_the_dialog() {
+    let mut window = window();
+    name_savepoints(&mut window, "no/such/folder");
+    click(&mut window, "File");
+    click(&mut window, "Run from savepoint…");
+    assert!(window.query_by_label("Run from it").is_none());
+    assert!(shows(&window, "no/such/folder"));
+}
