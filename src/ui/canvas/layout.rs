@@ -11,6 +11,7 @@ use crate::model::{JobGraph, OperatorSpec, Position};
 use super::super::scene::expected_keys;
 use super::curve::Curve;
 use super::density::Density;
+use super::outside::{self, is_transactional};
 
 /// An operator's card while editing.
 pub const NODE_SIZE: Vec2 = vec2(176.0, 112.0);
@@ -32,6 +33,8 @@ pub struct VertexBox {
     pub subtasks: usize,
     /// How many rows of state a full card has room for.
     pub rows: usize,
+    /// The room at the right of its cards, for what is outside the job.
+    pub outside: f32,
 }
 
 impl LayoutRequest {
@@ -41,6 +44,7 @@ impl LayoutRequest {
             position: vertex.position,
             subtasks: vertex.parallelism as usize,
             rows: rows_for(&vertex.operator),
+            outside: outside_for(&vertex.operator, density),
         });
         let channels = plan
             .channels
@@ -55,9 +59,20 @@ impl LayoutRequest {
     }
 }
 
+/// Cards with rows have room for what is outside.
+fn outside_for(operator: &OperatorSpec, density: Density) -> f32 {
+    let has_room = density <= Density::Snug;
+    if has_room && is_transactional(operator) {
+        outside::REACH
+    } else {
+        0.0
+    }
+}
+
 fn rows_for(operator: &OperatorSpec) -> usize {
     match operator {
         OperatorSpec::Source(_) => 2,
+        OperatorSpec::Sink(_) if is_transactional(operator) => 4,
         OperatorSpec::Sink(_) => 3,
         OperatorSpec::Map(_) => 1,
         OperatorSpec::KeyedSum(_) | OperatorSpec::Window(_) => {
@@ -122,7 +137,12 @@ fn placed(request: &LayoutRequest) -> (Vec<Rect>, f32, Rect) {
     let tube_width = tube_width(&cards, &ports);
     let bounds = cards
         .iter()
-        .fold(Rect::NOTHING, |bounds, card| bounds.union(*card));
+        .zip(&owners)
+        .fold(Rect::NOTHING, |bounds, (card, owner)| {
+            let mut taken = *card;
+            taken.max.x += request.vertices[*owner].outside;
+            bounds.union(taken)
+        });
     (cards, tube_width, bounds)
 }
 

@@ -14,6 +14,7 @@ mod layout;
 mod motion;
 mod node;
 mod notice;
+mod outside;
 pub mod palette;
 mod pen;
 mod problems;
@@ -27,4 +28,5 @@ mod zoom_control;
 
 pub use card::tone;
 pub use layout::NODE_SIZE;
+pub use outside::is_transactional;
 pub use token::token_shape;

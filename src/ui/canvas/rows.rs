@@ -7,6 +7,7 @@ use crate::model::{OperatorSpec, SourceKind, SourceSpec, SubtaskId};
 use super::super::explain::lost_state;
 use super::super::figures::{rate, value, window_span};
 use super::super::theme::Theme;
+use super::outside::is_transactional;
 use super::pen::Pen;
 
 /// How long a changed row stays tinted, in virtual time.
@@ -48,28 +49,38 @@ pub fn rows(pen: &Pen<'_>, id: SubtaskId) -> Vec<RowText> {
         }
         OperatorSpec::KeyedSum(_) => sums(pen, id),
         OperatorSpec::Window(_) => windows(pen, id),
-        OperatorSpec::Sink(_) => {
-            let collected = plain(pen.theme, "collected", subtask.collected.to_string());
-            let latest = subtask.recent.back().map(|record| {
-                let color = record
-                    .key
-                    .as_ref()
-                    .map(|key| pen.theme.key(pen.keys.index(key)));
-                let key = record
-                    .key
-                    .as_ref()
-                    .map_or_else(|| "latest".to_owned(), ToString::to_string);
-                RowText {
-                    dot: color.or(Some(pen.theme.neutral)),
-                    name: key,
-                    value: value(record.value),
-                    fresh: 0.0,
-                    is_gone: false,
-                }
-            });
-            std::iter::once(collected).chain(latest).collect()
-        }
+        OperatorSpec::Sink(_) => collected(pen, id),
     }
+}
+
+fn collected(pen: &Pen<'_>, id: SubtaskId) -> Vec<RowText> {
+    let subtask = pen.scene.subtask(id);
+    let first = if is_transactional(&pen.scene.plan.subtask(id).operator) {
+        let visible = subtask.sink.visible.to_string();
+        let waiting = subtask.sink.waiting().to_string();
+        vec![
+            plain(pen.theme, "visible", visible),
+            RowText {
+                dot: Some(pen.theme.warn),
+                ..plain(pen.theme, "uncommitted", waiting)
+            },
+        ]
+    } else {
+        let collected = subtask.collected.to_string();
+        vec![plain(pen.theme, "collected", collected)]
+    };
+    let latest = subtask.recent.back().map(|record| {
+        let key = record.key.as_ref();
+        let color = key.map(|key| pen.theme.key(pen.keys.index(key)));
+        RowText {
+            dot: color.or(Some(pen.theme.neutral)),
+            name: key.map_or_else(|| "latest".to_owned(), ToString::to_string),
+            value: value(record.value),
+            fresh: 0.0,
+            is_gone: false,
+        }
+    });
+    first.into_iter().chain(latest).collect()
 }
 
 fn plain(theme: &Theme, name: &str, value: String) -> RowText {

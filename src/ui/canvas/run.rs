@@ -19,6 +19,7 @@ use super::coordinator::{HudSize, coordinator_ui};
 use super::density::{self, Density};
 use super::layout::{Layout, LayoutCache, LayoutRequest};
 use super::motion::Motion;
+use super::outside::{is_transactional, outside_ui};
 use super::pen::Pen;
 use super::shelf::shelf_ui;
 use super::token::TubeScale;
@@ -285,6 +286,10 @@ fn subtask_widget(
         _ => Highlight::None,
     };
     paint_card(pen, id, world, layout.density, highlight);
+    let is_outside_seen = layout.density <= Density::Snug;
+    if is_outside_seen && is_transactional(&pen.scene.plan.subtask(id).operator) {
+        outside_ui(ui, pen, id, world);
+    }
     if response.hovered() && view.is_armed {
         ui.ctx().set_cursor_icon(CursorIcon::Crosshair);
     }
