@@ -40,6 +40,8 @@ mod samples_of_modes;
 mod savepoints;
 #[path = "engine/storage_faults.rs"]
 mod storage_faults;
+#[path = "engine/traces.rs"]
+mod traces;
 #[path = "engine/transaction_laws.rs"]
 mod transaction_laws;
 #[path = "engine/transactions.rs"]
