@@ -3,8 +3,8 @@
 use super::FEATURES;
 use crate::fuzz::chance::Chance;
 use crate::model::{
-    CheckpointId, Command, Fault, FaultKind, JobGraph, RestartStrategy, SavepointFormat,
-    ScriptEntry, Uid, Vertex, When,
+    CheckpointId, Command, Fault, FaultKind, JobGraph, OperatorSpec, RestartStrategy,
+    SavepointFormat, ScriptEntry, SinkKind, Uid, Vertex, When,
 };
 
 /// When the last scripted command may come, in virtual time: most jobs are near their end then.
@@ -137,8 +137,17 @@ fn fault(chance: &mut Chance, job: &JobGraph) -> Fault {
         FaultKind::LoseNotification,
         FaultKind::DelayNotification { by_ms },
     ]);
-    let sinks: Vec<&Vertex> = job.vertices.iter().filter(|v| v.is_sink()).collect();
-    if kind == FaultKind::Commit && !sinks.is_empty() {
+    let commits = |vertex: &&Vertex| {
+        matches!(&vertex.operator, OperatorSpec::Sink(sink)
+            if matches!(sink.kind, SinkKind::TwoPhaseCommit { .. }))
+    };
+    let sinks: Vec<&Vertex> = job.vertices.iter().filter(commits).collect();
+    if kind == FaultKind::Commit {
+        if sinks.is_empty() {
+            let (uid, subtask) = any_subtask(chance, job);
+            let kind = FaultKind::AsyncPart;
+            return Fault { kind, uid, subtask };
+        }
         let vertex = sinks[chance.index(sinks.len())];
         let subtask = chance.small(0, vertex.parallelism - 1);
         let uid = vertex.uid.clone();
