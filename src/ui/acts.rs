@@ -18,7 +18,7 @@ use super::theme::{Theme, medium, regular, size};
 pub struct ActFacts {
     /// The subtask that is selected.
     target: Option<Target>,
-    /// What fails with each TaskManager.
+    /// What fails with each `TaskManager`.
     task_managers: Vec<String>,
     /// Why no savepoint can be taken and nothing can fail.
     not_running: Option<&'static str>,
@@ -229,7 +229,7 @@ pub fn savepoint_menu_ui(anchor: &Response, facts: &ActFacts, commands: &mut Vec
     });
 }
 
-/// Crashes of one, several, a TaskManager; faults that strike at the next occasion.
+/// Crashes of one, several, a `TaskManager`; faults that strike at the next occasion.
 pub fn crash_menu_ui(anchor: &Response, facts: &ActFacts, commands: &mut Vec<UiCommand>) {
     Popup::menu(anchor).show(|ui| {
         roomy(ui);

@@ -110,7 +110,10 @@ fn item_if(
     command: UiCommand,
     commands: &mut Vec<UiCommand>,
 ) {
-    let button = Button::new(text).shortcut_text(key);
+    let mut button = Button::new(text);
+    if !key.is_empty() {
+        button = button.shortcut_text(key);
+    }
     if ui.add_enabled(enabled, button).clicked() {
         commands.push(command);
         ui.close();

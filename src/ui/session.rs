@@ -111,9 +111,10 @@ impl Session {
             let (recording, view) = (self.run.recording(), self.run.view());
             let ledger = recording.ledger(view);
             let is_doubled = ledger.state.is_some_and(|tally| tally.more > 0);
-            let twice = match is_doubled {
-                true => recording.counted_twice(view, NAMED),
-                false => Vec::new(),
+            let twice = if is_doubled {
+                recording.counted_twice(view, NAMED)
+            } else {
+                Vec::new()
             };
             self.facts = Some(Facts {
                 moment,

@@ -61,10 +61,9 @@ pub fn status_of(scene: Scene<'_>, id: SubtaskId) -> Status {
     {
         return status(Tone::Waiting, "snapshot · sync");
     }
-    if let Some(checkpoint) = scene.view.paused_for.first() {
-        if let Some(status) = stop_the_world(scene, id, *checkpoint) {
-            return status;
-        }
+    let paused = scene.view.paused_for.first();
+    if let Some(status) = paused.and_then(|checkpoint| stop_the_world(scene, id, *checkpoint)) {
+        return status;
     }
     if let Some(checkpoint) = scene.aligning(id) {
         return status(Tone::Waiting, aligning_text(scene, id, checkpoint));

@@ -37,7 +37,7 @@ pub fn group_ui(ui: &mut Ui, config: &mut JobConfig) {
     let summary = format!("{} · {region}", name(config.restart));
     group(ui, "Recovery", &summary, |ui| {
         setting(ui, &table::RESTART, |ui| {
-            strategy_ui(ui, &mut config.restart)
+            strategy_ui(ui, &mut config.restart);
         });
         parameters_ui(ui, &mut config.restart);
         setting(ui, &table::FAILOVER, |ui| {

@@ -70,6 +70,10 @@ pub fn in_flight_bytes(checkpoint: &CheckpointView) -> (u64, u64) {
 
 /// One subtask's phases, as the page's subtask table has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "units come last in a name, and all of these are times"
+)]
 pub struct Phases {
     /// From the trigger to the first barrier.
     pub start_delay_us: Option<u64>,
