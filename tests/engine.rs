@@ -20,6 +20,8 @@ mod end_of_data;
 mod faults;
 #[path = "engine/fold.rs"]
 mod fold;
+#[path = "engine/in_flight.rs"]
+mod in_flight;
 #[path = "engine/laws.rs"]
 mod laws;
 #[path = "engine/live_orders.rs"]

@@ -176,12 +176,12 @@ fn murmur3_128(bytes: &[u8]) -> [u8; 16] {
 
 /// A block as two little-endian words.
 fn words(block: &[u8; 16]) -> (u64, u64) {
-    let both = u128::from_le_bytes(*block);
-    #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
-    let low = both as u64;
-    #[expect(clippy::cast_possible_truncation, reason = "the upper half")]
-    let high = (both >> 64) as u64;
-    (low, high)
+    let (words, _) = block.as_chunks::<8>();
+    match words {
+        [low, high] => (u64::from_le_bytes(*low), u64::from_le_bytes(*high)),
+        // Not reached: sixteen bytes are two words.
+        _ => (0, 0),
+    }
 }
 
 fn mix_k1(k1: u64) -> u64 {

@@ -4,6 +4,7 @@
 //! its own there, and removes nothing else.
 
 use std::fs;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,11 +13,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::engine::coordinator::{JobEnd, keeps};
 use crate::engine::driver::SavepointTarget;
 use crate::engine::event::JobStatus;
-use crate::engine::storage::{CheckpointStorage, FileSystemStorage};
+use crate::engine::storage::{CheckpointStorage, FileSystemStorage, snapshots_in};
 use crate::model::{Retention, StorageKind};
 
 /// More savepoints of one name than this are not looked for.
 const MAX_NAMESAKES: u32 = 1000;
+
+/// Flink's folders beside the checkpoints, for files that several of them share or that belong to tasks. Here there are
+/// none such: every checkpoint is complete in itself.
+const SHARED: [&str; 2] = ["shared", "taskowned"];
+
+/// 32 hex digits that no other run has. Not the id by which the job's own seed calls it: two runs of the same job must not
+/// meet in the same folder.
+fn new_job_id() -> String {
+    let half = || RandomState::new().build_hasher().finish();
+    format!("{:016x}{:016x}", half(), half())
+}
 
 /// The folder for one run's checkpoints within the job's checkpoint folder (Flink: `<dir>/<job-id>`).
 #[derive(Debug)]
@@ -33,11 +45,14 @@ impl KeptFolder {
     /// # Errors
     /// The folder cannot be made.
     pub fn create(parent: &Path, retention: Retention) -> io::Result<Self> {
+        let path = parent.join(new_job_id());
         fs::create_dir_all(parent)?;
-        let builder = &mut tempfile::Builder::new();
-        let folder = builder.prefix("job-").rand_bytes(8).tempdir_in(parent)?;
+        fs::create_dir(&path)?;
+        for name in SHARED {
+            fs::create_dir(path.join(name))?;
+        }
         Ok(Self {
-            path: folder.keep(),
+            path,
             retention,
             end: Mutex::new(None),
             is_abandoned: AtomicBool::new(false),
@@ -65,10 +80,10 @@ impl KeptFolder {
 }
 
 impl Drop for KeptFolder {
-    /// What is wanted stays. An empty folder goes in any case; what cannot be removed is left.
+    /// What is wanted stays. A folder without checkpoints goes in any case; what cannot be removed is left.
     fn drop(&mut self) {
-        let _ = if self.is_wanted() {
-            fs::remove_dir(&self.path)
+        let _ = if self.is_wanted() && !snapshots_in(&self.path).is_empty() {
+            Ok(())
         } else {
             fs::remove_dir_all(&self.path)
         };
@@ -193,7 +208,9 @@ mod tests {
         let stays = |retention, status: Option<&JobStatus>, is_abandoned: bool| {
             let folder = KeptFolder::create(dir.path(), retention).unwrap();
             let path = folder.path().to_owned();
-            fs::write(path.join("state"), "x").unwrap();
+            assert!(path.join("shared").is_dir() && path.join("taskowned").is_dir());
+            fs::create_dir(path.join("chk-1")).unwrap();
+            fs::write(path.join("chk-1").join("_metadata"), "x").unwrap();
             status.into_iter().for_each(|status| folder.note(status));
             if is_abandoned {
                 folder.abandon();

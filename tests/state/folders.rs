@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use lockgate::engine::state::{KeyedBackend, inspect};
+use lockgate::engine::state::KeyedBackend;
+use lockgate::engine::state::inspect::{self, Contents};
 use lockgate::engine::storage::{
     CheckpointMetadata, CheckpointStorage, FileSystemStorage, KeyedStateHandle, StorageError,
     find_snapshots,
@@ -306,7 +307,10 @@ fn a_key_is_looked_up_without_a_job() {
             let opened = open(&path).unwrap();
             let operator = &opened.metadata.operators[1];
             let work = here.0.work().join("look");
-            let (found, windows) = inspect::contents(operator, &opened.storage, &work).unwrap();
+            let Contents {
+                sums: found,
+                windows,
+            } = inspect::contents(operator, &opened.storage, &work).unwrap();
             assert_eq!(found.len(), keys().len());
             assert_eq!(windows, [(WINDOW, Key::text("sun"), Decimal::TEN)]);
             for (key, sum) in found {
@@ -320,8 +324,8 @@ fn a_key_is_looked_up_without_a_job() {
             let state = inspect::find_key(operator, &unknown, &opened.storage, &work).unwrap();
             assert_eq!((state.sum, state.windows), (None, Vec::new()));
             let source = &opened.metadata.operators[0];
-            let (sums, _) = inspect::contents(source, &opened.storage, &work).unwrap();
-            assert!(sums.is_empty());
+            let nothing = inspect::contents(source, &opened.storage, &work).unwrap();
+            assert_eq!(nothing, Contents::default());
             assert!(names_in(&here.0.work()).is_empty());
         }
     }

@@ -17,6 +17,13 @@ pub struct KeyState {
     pub windows: Vec<(TimeWindow, Decimal)>,
 }
 
+/// All keyed state of one operator, sorted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    pub sums: Vec<(Key, Decimal)>,
+    pub windows: Vec<Window>,
+}
+
 /// All keyed state of `operator`: its sums by key, and its windows. `work` is a folder that must not exist, for
 /// RocksDB's files to be looked into; it is gone afterwards.
 ///
@@ -26,10 +33,13 @@ pub fn contents(
     operator: &OperatorState,
     storage: &dyn CheckpointStorage,
     work: &Path,
-) -> Result<(Vec<(Key, Decimal)>, Vec<Window>), StateError> {
+) -> Result<Contents, StateError> {
     let groups = (0, operator.max_parallelism.saturating_sub(1));
     let backend = open(operator, groups, storage, work)?;
-    Ok((backend.entries()?, backend.windows()?))
+    Ok(Contents {
+        sums: backend.entries()?,
+        windows: backend.windows()?,
+    })
 }
 
 /// What `operator` holds of `key`, of which only the key group is read. Parameters and errors as for [`contents`].
