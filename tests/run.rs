@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may end where it stands")]
 
+#[path = "run/start.rs"]
+mod start_from;
+
 use std::path::Path;
 
 use lockgate::engine::event::{EventKind, JobStatus};
@@ -374,6 +377,12 @@ fn a_savepoint_of_the_past_is_not_made_again() {
     command(&mut run, Command::Checkpoint);
     assert_eq!(run.branches().len(), 1);
     assert_eq!(names_in(dir.path()), [name.clone()]);
+    let told = run.savepoint_path(run.view().savepoints[0].0);
+    assert_eq!(
+        told,
+        Some(dir.path().join(&name)),
+        "it is still told where it lies"
+    );
     command(&mut run, Command::Savepoint { format });
     step_until(&mut run, |view| view.savepoints.len() == 2);
     let names = names_in(dir.path());

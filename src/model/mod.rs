@@ -29,4 +29,4 @@ pub use ids::{ChannelId, CheckpointId, SplitId, SubtaskId, TransactionId, Uid};
 pub use operator_id::{OperatorId, operator_ids};
 pub use rust_decimal::Decimal;
 pub use script::{Command, Fault, FaultKind, ScriptEntry, When};
-pub use validate::{Problem, Severity, Site, validate};
+pub use validate::{Hint, Problem, Severity, Site, hints, validate};

@@ -81,6 +81,13 @@ impl Home {
         }
     }
 
+    /// What happens here has happened in `other`, up to a point.
+    pub fn follow(&self, other: &Self) {
+        if let (Some(here), Some(there)) = (&self.savepoints, &other.savepoints) {
+            here.follow(there);
+        }
+    }
+
     /// What was lived through once more is over.
     pub fn end_replay(&self) {
         if let Some(savepoints) = &self.savepoints {

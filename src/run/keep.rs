@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::engine::coordinator::{JobEnd, keeps};
 use crate::engine::driver::SavepointTarget;
@@ -98,6 +98,8 @@ pub struct SavepointFolder {
     is_replaying: AtomicBool,
     /// What the run calls each of them, and where it lies.
     places: Mutex<Vec<(String, PathBuf)>>,
+    /// The same of the executions before this one: where those lie that are only lived through again.
+    earlier: Mutex<Vec<(String, PathBuf)>>,
 }
 
 impl SavepointFolder {
@@ -109,6 +111,7 @@ impl SavepointFolder {
             scratch,
             is_replaying: AtomicBool::new(is_replaying),
             places: Mutex::default(),
+            earlier: Mutex::default(),
         }
     }
 
@@ -117,12 +120,31 @@ impl SavepointFolder {
         self.is_replaying.store(false, Ordering::Relaxed);
     }
 
-    /// Where the savepoint lies that the run calls `name`.
+    /// This execution repeats what was made in `other`.
+    pub fn follow(&self, other: &Self) {
+        let mut earlier = lock(&self.earlier);
+        earlier.extend(lock(&other.earlier).iter().cloned());
+        let made = lock(&other.places);
+        let kept = made
+            .iter()
+            .filter(|(_, path)| !path.starts_with(&other.scratch));
+        earlier.extend(kept.cloned());
+    }
+
+    /// Where the savepoint lies that the run calls `name`: as made by this execution, or else by an earlier one.
     #[must_use]
     pub fn path_of(&self, name: &str) -> Option<PathBuf> {
-        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = places.iter().rev().find(|(known, _)| known == name);
-        found.map(|(_, path)| path.clone())
+        let newest = |places: &[(String, PathBuf)], is_kept: bool| {
+            let mut places = places.iter().rev();
+            let found = places.find(|(known, path)| {
+                known == name && (!is_kept || !path.starts_with(&self.scratch))
+            });
+            found.map(|(_, path)| path.clone())
+        };
+        let places = lock(&self.places);
+        newest(&places, true)
+            .or_else(|| newest(&lock(&self.earlier), false))
+            .or_else(|| newest(&places, false))
     }
 
     fn parent(&self) -> &Path {
@@ -147,17 +169,21 @@ impl SavepointTarget for SavepointFolder {
         })?;
         let threshold_bytes = StorageKind::DEFAULT_INLINE_THRESHOLD_BYTES;
         let storage = FileSystemStorage::single(&folder, threshold_bytes);
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        places.push((name.to_owned(), folder));
+        lock(&self.places).push((name.to_owned(), folder));
         Ok((name.to_owned(), Arc::new(storage)))
     }
 
     fn drop_empty(&self, name: &str) {
-        if let Some(folder) = self.path_of(name) {
+        let places = lock(&self.places);
+        if let Some((_, folder)) = places.iter().rev().find(|(known, _)| known == name) {
             // Only an empty folder can be removed so.
             let _ = fs::remove_dir(folder);
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A folder that was not there before, called `name`, or `name-2`, `name-3` … where that is taken.

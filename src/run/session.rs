@@ -155,6 +155,7 @@ impl Session {
         is_wanted: impl Fn() -> bool,
     ) -> Result<Self, RunError> {
         let mut copy = Self::with_feeds(self.blueprint.clone(), self.feeds.clone(), true)?;
+        copy.home.follow(&self.home);
         for entry in given.iter().take_while(|entry| entry.step <= step) {
             copy.run_to_step(entry.step.saturating_sub(1), &is_wanted);
             copy.stepper.wait_until(entry.at_us);

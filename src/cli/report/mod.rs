@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::model::{CheckpointId, JobGraph, SubtaskId};
+use crate::model::{CheckpointId, JobGraph, SubtaskId, hints};
 use crate::recording::view::CheckpointView;
 use crate::recording::{Ledger, Recording, View};
 use describe::{describe_checkpoint, refused, restarts};
@@ -54,6 +54,8 @@ pub struct Report {
     pub refused: Vec<String>,
     /// Script entries (from 1) whose moment never came.
     pub never_fired: Vec<usize>,
+    /// What to consider about the job.
+    pub hints: Vec<String>,
     /// How the subtasks have spent their time. Empty: a live run does not trace it.
     pub load: Vec<SubtaskLoad>,
     /// None: a live run does not trace records.
@@ -268,6 +270,7 @@ impl Report {
             restarts: Vec::new(),
             refused: Vec::new(),
             never_fired: Vec::new(),
+            hints: hints(job).into_iter().map(|hint| hint.message).collect(),
             load: Vec::new(),
             ledger: None,
             events: 0,

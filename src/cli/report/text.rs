@@ -86,6 +86,9 @@ impl Display for Report {
                 "script entry {entry} never fired: its moment did not come"
             )?;
         }
+        for hint in &self.hints {
+            writeln!(f, "hint: {hint}")?;
+        }
         f.write_char('\n')?;
         self.load.iter().try_for_each(|each| write_load(f, each))?;
         self.write_ledger(f)?;

@@ -5,12 +5,15 @@
 
 mod costs;
 mod edges;
+mod hints;
 mod nodes;
 mod operators;
 mod script;
 mod settings;
 mod sources;
 mod topology;
+
+pub use hints::{Hint, hints};
 
 use super::graph::JobGraph;
 use super::ids::Uid;

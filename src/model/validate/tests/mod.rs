@@ -1,6 +1,7 @@
 //! Each story changes a good job in one way and reads what is said about it.
 
 mod graph;
+mod hints;
 mod parameters;
 mod settings;
 mod time_and_sinks;
