@@ -44,6 +44,8 @@ mod savepoints;
 mod storage_faults;
 #[path = "engine/traces.rs"]
 mod traces;
+#[path = "engine/transaction_ends.rs"]
+mod transaction_ends;
 #[path = "engine/transaction_laws.rs"]
 mod transaction_laws;
 #[path = "engine/transactions.rs"]

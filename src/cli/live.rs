@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use super::report::sinks::{self, Table};
 use super::report::{self, Report};
 use crate::engine::driver::live::{self, LiveOptions, LiveOutcome};
-use crate::model::{JobGraph, SubtaskId};
+use crate::model::{JobGraph, SubtaskId, Uid};
 use crate::recording::Recording;
 use crate::run::{Blueprint, RunError, RunOptions};
 
@@ -74,9 +75,15 @@ fn describe(
             })
             .collect();
     }
-    let mut sinks = report::sinks(recording, outputs);
+    let mut sinks = sinks::outputs(recording, outputs);
     for sink in &mut sinks {
-        let ids = recording.plan.subtasks_of(&sink.uid.as_str().into());
+        let uid = Uid::new(&sink.uid);
+        let table = outcome.tables.get(&uid);
+        sink.table = table.map(|table| Table {
+            rows: sinks::rows(table.iter().map(|(key, record)| (key, record.value))),
+            counts: None,
+        });
+        let ids = recording.plan.subtasks_of(&uid);
         sink.collected = ids
             .iter()
             .map(|id| outcome.collected[id.index()].count)

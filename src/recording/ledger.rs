@@ -172,7 +172,8 @@ impl Recording {
         elements.filter_map(origin).collect()
     }
 
-    fn is_behind_window(&self, uid: &Uid) -> bool {
+    #[must_use]
+    pub fn is_behind_window(&self, uid: &Uid) -> bool {
         let is_window = |vertex: &Vertex| matches!(vertex.operator, OperatorSpec::Window(_));
         let mut upstream = self.upstream(&[uid]);
         upstream.remove(uid);

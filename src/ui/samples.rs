@@ -81,6 +81,18 @@ pub fn all() -> &'static [Sample] {
             data: None,
         },
         Sample {
+            name: "two-phase-commit",
+            hint: "a crash between completion and commit",
+            text: include_str!("../../samples/two-phase-commit.ron"),
+            data: None,
+        },
+        Sample {
+            name: "plain-or-transactional",
+            hint: "one crash, three sinks",
+            text: include_str!("../../samples/plain-or-transactional.ron"),
+            data: None,
+        },
+        Sample {
             name: "rescale",
             hint: "stop with a savepoint, go on otherwise",
             text: include_str!("../../samples/rescale.ron"),

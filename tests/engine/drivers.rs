@@ -17,7 +17,7 @@ use lockgate::model::{
 use crate::rig::{Rig, Source, expected_sums, sum_job, with_backend};
 use crate::windows::{on_time, result_of, source, window_job};
 
-fn run_live(job: &JobGraph, options: LiveOptions) -> LiveOutcome {
+pub fn run_live(job: &JobGraph, options: LiveOptions) -> LiveOutcome {
     let dir = tempfile::tempdir().unwrap();
     let resources = Resources {
         feeds: Feeds::new(),

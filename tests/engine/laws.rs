@@ -26,10 +26,10 @@
 //! | 19 | a snapshot does not change after its synchronous part | copy-on-write is forgotten | fuzz 19, `tests/state/snapshots.rs` |
 //! | 20–22 | incremental snapshots and shared files | | not yet: there are none |
 //! | 23 | too large a stream fails its checkpoint alone | the limit is not checked, or fails the job | `storage_faults`, `tests/state/refusals.rs` |
-//! | 24 | each record is committed once | a commit is lost or repeated | fuzz 24 |
-//! | 25 | nothing is visible before its checkpoint completes | a sink commits at the barrier | fuzz 25 |
-//! | 26 | an aborted checkpoint's transaction commits with the next | an abort loses it | fuzz 26 |
-//! | 27 | a plain savepoint commits nothing | savepoints are announced | fuzz 27 (with 14 and 25) |
+//! | 24 | each record is committed once | a commit is lost or repeated | fuzz 24, `transaction_laws`, `transactions` |
+//! | 25 | nothing is visible before its checkpoint completes | a sink commits at the barrier | fuzz 25, `transaction_laws`, `transactions` |
+//! | 26 | an aborted checkpoint's transaction commits with the next | an abort loses it | fuzz 26, `transaction_laws`, `transactions` |
+//! | 27 | a plain savepoint commits nothing | savepoints are announced | fuzz 27 (with 14 and 25), `transaction_ends` |
 //! | 28 | each key is at its owner | a key group is assigned wrongly | fuzz 28, `model::key_group` |
 //! | 29 | lists are split evenly, or given to all | a restore forgets an element | the state's own tests |
 //! | 30 | time to live | | not yet: there is none |

@@ -113,6 +113,61 @@ fn heap_and_rocksdb_give_the_same_events() {
     }
 }
 
+fn visible(run: &Run, sink: &str) -> Vec<u64> {
+    let plan = &run.recording().plan;
+    let outputs = run.recording().outputs(run.view());
+    let of_sink = outputs.filter(|(id, _)| plan.subtask(*id).uid.as_str() == sink);
+    of_sink.map(|(_, record)| record.origin.offset).collect()
+}
+
+/// Breaks if the crash does not come between completion and commit, or if anything is lost or repeated by it.
+#[test]
+fn two_phase_commit_loses_nothing_between_completion_and_commit() {
+    let run = play("two-phase-commit.ron", BackendKind::Heap);
+    let view = run.view();
+    assert_eq!((&view.job, view.restarts), (&JobStatus::Finished, 2));
+    let events = run.recording().events();
+    let at = |wanted: &dyn Fn(&EventKind) -> bool| {
+        events.iter().position(|event| wanted(&event.kind)).unwrap()
+    };
+    let first = CheckpointId(1);
+    let complete =
+        at(&|it| matches!(it, EventKind::Completed { checkpoint } if *checkpoint == first));
+    let down = at(&|it| matches!(it, EventKind::JobStatus(JobStatus::Restarting { .. })));
+    let committed = at(&|it| matches!(it, EventKind::Committed { .. }));
+    assert!(complete < down && down < committed);
+    let failed = at(&|it| matches!(it, EventKind::CommitFailed { .. }));
+    assert!(committed < failed);
+    let mut offsets = visible(&run, "out");
+    assert_eq!(offsets.len(), 30);
+    offsets.sort_unstable();
+    assert_eq!(offsets, (1..=30).collect::<Vec<_>>());
+}
+
+/// Breaks if the three sinks do not differ by exactly what the sample's note says.
+#[test]
+fn plain_or_transactional_shows_what_a_restart_does_to_each_sink() {
+    let run = play("plain-or-transactional.ron", BackendKind::Heap);
+    let view = run.view();
+    assert_eq!((&view.job, view.restarts), (&JobStatus::Finished, 1));
+    let table = &view.tables[&"upsert".into()];
+    let repeated = visible(&run, "plain").len() - 30;
+    assert_eq!(repeated, 9, "12 to 20 were out when the sum crashed");
+    assert_eq!(visible(&run, "upsert").len(), 30 + repeated);
+    assert_eq!((table.overwrites, table.went_back), (9, 2));
+    let rows = table
+        .rows
+        .iter()
+        .map(|(key, row)| (key.to_string(), row.value));
+    let sums = labelled([("even", "240"), ("odd", "225")]);
+    assert_eq!(rows.collect::<BTreeMap<_, _>>(), sums);
+    let mut once = visible(&run, "transactional");
+    once.sort_unstable();
+    assert_eq!(once, (1..=30).collect::<Vec<_>>());
+    let output = run.recording().ledger(view).output.unwrap();
+    assert_eq!((output.zero, output.more), (0, repeated as u64));
+}
+
 /// The sums are computed here from the file alone; breaks if a record is lost, doubled or rounded.
 #[test]
 fn weather_sums_agree_with_the_file_through_a_crash() {

@@ -49,7 +49,7 @@ impl Oracle<'_> {
         for record in self.written.remove(&id).unwrap_or_default() {
             let Origin { split, offset } = record.origin;
             assert!(self.visible.insert(record.origin), "{record:?} twice");
-            let bound = bound.as_ref().expect("a commit before any completion");
+            let bound = bound.as_ref().unwrap();
             let bound = bound.get(&split).copied().unwrap_or(u64::MAX);
             assert!(offset <= bound, "{record:?} of no completed checkpoint");
             let last = self.last.entry((sink, split)).or_insert(0);

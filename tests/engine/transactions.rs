@@ -30,23 +30,23 @@ pub fn sink_job(sources: &[Source], kind: SinkKind, sinks: u32) -> JobGraph {
 }
 
 /// One source of 40 records at 40 per second, one sink.
-fn small_job(timeout_ms: u64) -> JobGraph {
+pub fn small_job(timeout_ms: u64) -> JobGraph {
     let mut job = sink_job(&[Source::new(40, 40)], transactional(timeout_ms), 1);
     job.config.checkpointing.tolerable_failed = 5;
     job
 }
 
-fn sink(rig: &Rig) -> &SinkView {
+pub fn sink(rig: &Rig) -> &SinkView {
     &rig.view().subtasks[rig.subtasks("out")[0].index()].sink
 }
 
 /// The offsets that readers see, in the order in which they came.
-fn visible(rig: &Rig) -> Vec<u64> {
+pub fn visible(rig: &Rig) -> Vec<u64> {
     let outputs = rig.recording.outputs(rig.view());
     outputs.map(|(_, record)| record.origin.offset).collect()
 }
 
-fn collected(rig: &mut Rig, records: u64) {
+pub fn collected(rig: &mut Rig, records: u64) {
     let out = rig.subtasks("out")[0].index();
     rig.run_until(|view| view.subtasks[out].collected >= records);
 }
@@ -58,24 +58,24 @@ fn decided(rig: &mut Rig, checkpoint: u64, wanted: fn(CheckpointStatus) -> bool)
     });
 }
 
-fn completed(rig: &mut Rig, checkpoint: u64) {
+pub fn completed(rig: &mut Rig, checkpoint: u64) {
     decided(rig, checkpoint, |status| {
         status == CheckpointStatus::Completed
     });
 }
 
-fn aborted(rig: &mut Rig, checkpoint: u64) {
+pub fn aborted(rig: &mut Rig, checkpoint: u64) {
     decided(rig, checkpoint, |status| {
         matches!(status, CheckpointStatus::Aborted(_))
     });
 }
 
-fn committed(rig: &mut Rig, transactions: u64) {
+pub fn committed(rig: &mut Rig, transactions: u64) {
     let out = rig.subtasks("out")[0].index();
     rig.run_until(|view| view.subtasks[out].sink.committed >= transactions);
 }
 
-fn inject(rig: &mut Rig, kind: FaultKind) {
+pub fn inject(rig: &mut Rig, kind: FaultKind) {
     let uid = Uid::new("out");
     let fault = Fault {
         kind,
@@ -85,17 +85,17 @@ fn inject(rig: &mut Rig, kind: FaultKind) {
     rig.command(&Command::Inject(fault));
 }
 
-fn down(rig: &mut Rig) {
+pub fn down(rig: &mut Rig) {
     rig.run_until(|view| matches!(view.job, JobStatus::Restarting { .. }));
 }
 
-fn restored(rig: &mut Rig) {
+pub fn restored(rig: &mut Rig) {
     rig.restore();
     rig.run_until(|view| !matches!(view.job, JobStatus::Restoring { .. }));
 }
 
 /// What became of the sink's transactions, in short.
-fn story(rig: &Rig) -> Vec<String> {
+pub fn story(rig: &Rig) -> Vec<String> {
     let events = rig.recording.events().iter();
     let line = |event: &EventKind| {
         Some(match event {
@@ -123,7 +123,7 @@ fn story(rig: &Rig) -> Vec<String> {
     events.filter_map(|event| line(&event.kind)).collect()
 }
 
-fn assert_each_once(rig: &Rig, records: u64) {
+pub fn assert_each_once(rig: &Rig, records: u64) {
     assert_eq!(rig.view().job, JobStatus::Finished);
     assert_eq!(visible(rig), (1..=records).collect::<Vec<_>>());
     let output = rig.recording.ledger(rig.view()).output.unwrap();
@@ -432,87 +432,4 @@ fn a_transaction_that_times_out_while_it_is_written_fails_the_task() {
     assert!(cause.contains("transaction tx1 was aborted, because its time was over"));
     assert_eq!(story(&rig), ["begin tx1", "abort tx1 TimedOut", "down"]);
     assert_eq!(visible(&rig), [0; 0]);
-}
-
-/// Flink 2.3 as observed, number by number: a declined checkpoint, a failing record, a failing commit.
-#[test]
-fn the_observed_trace() {
-    let mut job = sink_job(&[Source::new(40, 160)], transactional(HOUR_MS), 1);
-    job.config.checkpointing.tolerable_failed = 1;
-    let mut rig = Rig::new(&job);
-    let mut wanted = vec!["begin tx1".to_owned()];
-    let mut take = |rig: &mut Rig, checkpoint: u64, transaction: u64, fault| {
-        let so_far = rig.view().subtasks[rig.subtasks("out")[0].index()].collected;
-        collected(rig, so_far + 3);
-        if let Some(fault) = fault {
-            inject(rig, fault);
-        }
-        rig.checkpoint();
-        wanted.push(format!("pre-commit tx{transaction} for {checkpoint}"));
-        wanted.push(format!("begin tx{}", transaction + 1));
-        match fault {
-            Some(FaultKind::AsyncPart) => {
-                aborted(rig, checkpoint);
-                wanted.push(format!("{checkpoint} declined"));
-                return;
-            }
-            Some(_) => {
-                down(rig);
-                wanted.push(format!("no commit tx{transaction}"));
-                wanted.push("down".to_owned());
-                wanted.push(format!("abort tx{} TaskClosed", transaction + 1));
-            }
-            None => {
-                if checkpoint == 7 {
-                    wanted.push("commit tx6".to_owned());
-                }
-                wanted.push(format!("commit tx{transaction}"));
-                rig.run_until(|view| view.store.contains(&CheckpointId(checkpoint)));
-                let want = transaction - u64::from(transaction > 10);
-                committed(rig, want);
-            }
-        }
-    };
-    for checkpoint in 1..=9 {
-        let fault = (checkpoint == 6).then_some(FaultKind::AsyncPart);
-        take(&mut rig, checkpoint, checkpoint, fault);
-    }
-    rig.crash("s0", 0);
-    restored(&mut rig);
-    for (checkpoint, transaction) in [(10, 11), (11, 12)] {
-        take(&mut rig, checkpoint, transaction, None);
-    }
-    take(&mut rig, 12, 13, Some(FaultKind::Commit));
-    restored(&mut rig);
-    rig.run_to_end();
-    assert_each_once(&rig, 160);
-    let story = story(&rig);
-    let place = story.iter().position(|line| line == "down");
-    let (before, after) = story.split_at(place.unwrap());
-    assert_eq!(before, &wanted[..before.len()]);
-    assert_eq!(
-        after[..6],
-        [
-            "down",
-            "abort tx10 TaskClosed",
-            "restore 9",
-            "commit tx9 again",
-            "begin tx11",
-            "pre-commit tx11 for 10"
-        ]
-    );
-    let end = after.iter().position(|line| line == "no commit tx13");
-    assert_eq!(
-        after[end.unwrap()..],
-        [
-            "no commit tx13",
-            "down",
-            "abort tx14 TaskClosed",
-            "restore 12",
-            "commit tx13",
-            "begin tx15",
-            "pre-commit tx15 for 13",
-            "commit tx15"
-        ]
-    );
 }

@@ -19,6 +19,8 @@ const SAMPLES: &[&str] = &[
     "rescale",
     "operator-without-uid",
     "windows",
+    "two-phase-commit",
+    "plain-or-transactional",
 ];
 
 fn path_of(sample: &str) -> PathBuf {

@@ -1,11 +1,8 @@
 //! How the parts of a report are told: status, state, sinks, checkpoints, restarts, refusals.
 
-use super::{
-    Checkpoint, OperatorState, OutputRecord, Restart, SinkOutput, SourceOffset, StateRow,
-    SubtaskSnapshot,
-};
+use super::{Checkpoint, OperatorState, Restart, SourceOffset, StateRow, SubtaskSnapshot};
 use crate::engine::event::{CommandOrigin, EventKind, JobStatus};
-use crate::model::{Command, OperatorSpec, Record, SubtaskId};
+use crate::model::{Command, OperatorSpec, SubtaskId};
 use crate::recording::Recording;
 use crate::recording::view::{CheckpointStatus, CheckpointView, SnapshotView};
 
@@ -61,42 +58,6 @@ pub fn keyed_state(recording: &Recording, rows: impl Fn(&SubtaskId) -> Rows) -> 
         }
     };
     vertices.map(|vertex| operator(&vertex.uid)).collect()
-}
-
-/// What each sink let out.
-pub fn sinks<'a>(
-    recording: &Recording,
-    outputs: impl Iterator<Item = (SubtaskId, &'a Record)>,
-) -> Vec<SinkOutput> {
-    let vertices = recording
-        .job
-        .vertices
-        .iter()
-        .filter(|vertex| vertex.is_sink());
-    let mut sinks: Vec<SinkOutput> = vertices
-        .map(|vertex| SinkOutput {
-            uid: vertex.uid.to_string(),
-            collected: 0,
-            records: Vec::new(),
-        })
-        .collect();
-    for (id, record) in outputs {
-        let subtask = recording.plan.subtask(id);
-        if let Some(sink) = sinks
-            .iter_mut()
-            .find(|sink| sink.uid == subtask.uid.as_str())
-        {
-            sink.collected += 1;
-            sink.records.push(OutputRecord {
-                subtask: subtask.index,
-                key: record.key.as_ref().map(ToString::to_string),
-                value: record.value.to_string(),
-                source: recording.plan.split_name(record.origin.split),
-                offset: record.origin.offset,
-            });
-        }
-    }
-    sinks
 }
 
 /// One checkpoint, as folded.

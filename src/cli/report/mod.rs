@@ -5,6 +5,7 @@
 
 mod describe;
 pub mod facts;
+pub mod sinks;
 mod text;
 
 use std::sync::Arc;
@@ -15,8 +16,9 @@ use crate::model::{CheckpointId, JobGraph, SubtaskId, hints};
 use crate::recording::view::CheckpointView;
 use crate::recording::{Ledger, Recording, View};
 use describe::{describe_checkpoint, refused, restarts};
-pub use describe::{describe_status, keyed_state, never_fired, sinks};
+pub use describe::{describe_status, keyed_state, never_fired};
 use facts::{Failover, Rejected, Savepoint, StartedFrom, SubtaskLoad, Transactions, Windows};
+pub use sinks::SinkOutput;
 
 /// The whole report. All `_us` times are in the time named by `time`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -79,24 +81,6 @@ pub struct StateRow {
     pub value: String,
     /// From 0.
     pub subtask: u32,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct SinkOutput {
-    pub uid: String,
-    pub collected: u64,
-    /// All of them; of a live run the first million of each sink subtask.
-    pub records: Vec<OutputRecord>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct OutputRecord {
-    pub subtask: u32,
-    pub key: Option<String>,
-    pub value: String,
-    /// The source record that caused it: `numbers 1/1` and its offset.
-    pub source: String,
-    pub offset: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -224,7 +208,7 @@ impl Report {
             cause,
             state_is_lost: status == "down",
             state: keyed_state(recording, subtask_rows),
-            sinks: sinks(recording, recording.outputs(view)),
+            sinks: sinks::describe(recording, view),
             windows: facts::windows(recording, view),
             transactions: facts::transactions(recording),
             started_from: facts::started_from(recording),

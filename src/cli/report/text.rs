@@ -3,9 +3,9 @@
 use std::fmt::{self, Display, Formatter, Write};
 
 use super::facts::{SubtaskLoad, Transactions, WindowResult, Windows};
-use super::{Checkpoint, OperatorState, Report, SinkOutput, TallyReport};
+use super::{Checkpoint, OperatorState, Report, TallyReport};
 
-/// At most so many of a sink's records are printed; JSON has them all.
+/// At most so many of a window operator's results are printed; JSON has them all.
 const SHOWN_RECORDS: usize = 10;
 
 impl Display for Report {
@@ -49,7 +49,7 @@ impl Display for Report {
             writeln!(f, "state of {}{lost}: {}", operator.uid, Rows(operator))?;
         }
         for sink in &self.sinks {
-            write_sink(f, sink)?;
+            sink.write(f)?;
         }
         self.windows
             .iter()
@@ -210,31 +210,6 @@ fn write_load(f: &mut Formatter<'_>, load: &SubtaskLoad) -> fmt::Result {
     )
 }
 
-fn write_sink(f: &mut Formatter<'_>, sink: &SinkOutput) -> fmt::Result {
-    write!(
-        f,
-        "output of {}: {}",
-        sink.uid,
-        count(sink.collected, "record")
-    )?;
-    if sink.collected > sink.records.len() as u64 {
-        return writeln!(f, " (the first {} are kept)", sink.records.len());
-    }
-    let first = sink.records.len().saturating_sub(SHOWN_RECORDS);
-    for (index, record) in sink.records[first..].iter().enumerate() {
-        let lead = match (index, first) {
-            (0, 0) => ": ",
-            (0, _) => ": … ",
-            _ => ", ",
-        };
-        match &record.key {
-            Some(key) => write!(f, "{lead}{key} {}", record.value)?,
-            None => write!(f, "{lead}{}", record.value)?,
-        }
-    }
-    writeln!(f)
-}
-
 fn write_checkpoint(f: &mut Formatter<'_>, checkpoint: &Checkpoint, time: &str) -> fmt::Result {
     write!(
         f,
@@ -315,7 +290,7 @@ impl Display for Rows<'_> {
 }
 
 /// `1 record`, `2 records`
-fn count(number: u64, what: &str) -> String {
+pub(super) fn count(number: u64, what: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {what}{plural}")
 }

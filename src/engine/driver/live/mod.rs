@@ -13,6 +13,7 @@ mod savepoints;
 mod task;
 mod wire;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -26,7 +27,8 @@ use crate::engine::event::{EventKind, JobStatus, TraceEvent};
 use crate::engine::plan::{ExecutionGraph, SubtaskPlan};
 use crate::engine::subtask::TaskMessage;
 use crate::model::{
-    CheckpointConfig, CheckpointId, CheckpointMode, Decimal, JobGraph, Key, OperatorSpec, SubtaskId,
+    CheckpointConfig, CheckpointId, CheckpointMode, Decimal, JobGraph, Key, OperatorSpec, Record,
+    SubtaskId, Uid,
 };
 use attempt::Attempt;
 use faults::LiveFaults;
@@ -70,8 +72,10 @@ pub struct LiveOutcome {
     pub events: Vec<TraceEvent>,
     /// Per subtask: keyed state at the end. None: it has none, or it was not running.
     pub state: Vec<Option<Vec<(Key, Decimal)>>>,
-    /// Per subtask: what a sink has let out, over all attempts.
+    /// Per subtask: what readers see of a sink, over all attempts.
     pub collected: Vec<Collected>,
+    /// By upsert sink: the newest record of each key.
+    pub tables: BTreeMap<Uid, BTreeMap<Key, Record>>,
     /// Per subtask, over all attempts.
     pub emitted: Vec<u64>,
     pub processed: Vec<u64>,
@@ -150,6 +154,7 @@ pub fn run(
         events: manager.events,
         state: keyed_sums(plan, contents),
         collected: meters.iter().map(Meter::take_collected).collect(),
+        tables: outsides.tables(plan),
         emitted: counts(|meter| meter.emitted.load(Ordering::Relaxed)),
         processed: counts(|meter| meter.processed.load(Ordering::Relaxed)),
         late: counts(|meter| meter.late.load(Ordering::Relaxed)),

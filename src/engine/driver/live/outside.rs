@@ -1,5 +1,6 @@
 //! The outside systems of a live job's sinks: shared by all attempts, and locked once per buffer.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -8,8 +9,10 @@ use crate::engine::driver::outside::{Commit, Outside};
 use crate::engine::driver::resources::Prepared;
 use crate::engine::event::{EventKind, TransactionEnd};
 use crate::engine::operator::{External, TransactionError};
-use crate::engine::plan::ExecutionGraph;
-use crate::model::{CheckpointId, FaultKind, Key, Record, SubtaskId, TransactionId};
+use crate::engine::plan::{ExecutionGraph, SubtaskPlan};
+use crate::model::{
+    CheckpointId, FaultKind, Key, OperatorSpec, Record, SinkKind, SubtaskId, TransactionId, Uid,
+};
 
 /// All of them, one for each sink, and the clock by which their timeouts run.
 pub struct Outsides {
@@ -46,6 +49,19 @@ impl Outsides {
 
     pub fn now_us(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+
+    /// What readers see of each upsert sink.
+    pub fn tables(&self, plan: &ExecutionGraph) -> BTreeMap<Uid, BTreeMap<Key, Record>> {
+        let is_upsert = |subtask: &&SubtaskPlan| matches!(&subtask.operator, OperatorSpec::Sink(spec) if spec.kind == SinkKind::Upsert);
+        let first = plan.subtasks.iter().filter(|subtask| subtask.index == 0);
+        first
+            .filter(is_upsert)
+            .filter_map(|subtask| {
+                let table = self.of_subtask(subtask.id)?.table().clone();
+                Some((subtask.uid.clone(), table))
+            })
+            .collect()
     }
 
     /// The systems abort what is not committed in time.
