@@ -124,7 +124,7 @@ fn metadata_that_cannot_be_written_aborts_the_checkpoint() {
     assert_ends_right(rig);
 }
 
-fn torn(restart: RestartStrategy, storage: StorageKind, earlier: u32) -> Rig {
+fn torn(restart: RestartStrategy, storage: StorageKind, earlier: u32) -> (Rig, tempfile::TempDir) {
     let mut job = job();
     job.config.restart = restart;
     job.config.storage = storage;
@@ -141,8 +141,7 @@ fn torn(restart: RestartStrategy, storage: StorageKind, earlier: u32) -> Rig {
         "nobody sees it yet"
     );
     rig.crash("sum", 1);
-    std::mem::forget(dir);
-    rig
+    (rig, dir)
 }
 
 const FILES: StorageKind = StorageKind::FileSystem {
@@ -153,7 +152,7 @@ const FILES: StorageKind = StorageKind::FileSystem {
 #[test]
 fn a_torn_write_is_found_at_the_restore_and_another_one_is_named() {
     for storage in [FILES, StorageKind::JobManager] {
-        let mut rig = torn(RestartStrategy::Manual, storage, 1);
+        let (mut rig, _dir) = torn(RestartStrategy::Manual, storage, 1);
         rig.restore();
         let reason = last_refusal(&rig);
         assert!(
@@ -174,14 +173,14 @@ fn the_restart_strategy_falls_back_to_an_older_checkpoint_or_gives_up() {
         attempts: 9,
         delay_ms: 10,
     };
-    let mut rig = torn(strategy, FILES, 1);
+    let (mut rig, _dir) = torn(strategy, FILES, 1);
     rig.run_until(|view| matches!(view.job, JobStatus::Restoring { .. }));
     let from = Some(CheckpointId(1));
     assert_eq!(rig.view().job, JobStatus::Restoring { from });
     assert!(last_refusal(&rig).contains("Checkpoint 2 cannot be restored"));
     assert_ends_right(rig);
 
-    let mut rig = torn(strategy, FILES, 0);
+    let (mut rig, _dir) = torn(strategy, FILES, 0);
     rig.run_to_end();
     let JobStatus::Failed { cause } = &rig.view().job else {
         panic!("there is nothing to go back to: {:?}", rig.view().job);
