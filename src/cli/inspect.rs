@@ -44,6 +44,7 @@ pub struct Snapshot {
 pub struct Operator {
     pub uid: String,
     /// The id by which state finds its operator.
+    #[expect(clippy::struct_field_names, reason = "Flink's word for it")]
     pub operator_id: String,
     pub has_explicit_uid: bool,
     pub name: String,

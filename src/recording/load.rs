@@ -40,9 +40,10 @@ impl LoadMeter {
         let busy_us = self.busy_until_us.saturating_sub(self.until_us);
         let busy_us = busy_us.min(passed_us);
         load.busy_us += busy_us;
-        match self.is_backpressured {
-            true => load.backpressured_us += passed_us - busy_us,
-            false => load.idle_us += passed_us - busy_us,
+        if self.is_backpressured {
+            load.backpressured_us += passed_us - busy_us;
+        } else {
+            load.idle_us += passed_us - busy_us;
         }
         load
     }

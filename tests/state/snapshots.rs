@@ -339,10 +339,10 @@ fn timers_are_due_in_their_order() {
                 .collect()
         };
         let first = (past, Key::int(0));
-        assert_eq!(due(i64::MIN), [first.clone()]);
+        assert_eq!(due(i64::MIN), std::slice::from_ref(&first));
         assert_eq!(
             due(18),
-            [first.clone()],
+            std::slice::from_ref(&first),
             "19 is the window's last millisecond"
         );
         let up_to_19 = [

@@ -175,14 +175,15 @@ pub fn refused(recording: &Recording) -> Vec<String> {
 fn command_name(command: &Command) -> &'static str {
     match command {
         Command::Checkpoint => "checkpoint",
-        Command::Crash { .. } => "crash",
         Command::Restore { .. } => "restore",
         Command::Stop => "cancel",
         Command::Suspend => "suspend",
         Command::Savepoint { .. } => "savepoint",
         Command::StopWithSavepoint { .. } => "stop with savepoint",
         Command::CancelWithSavepoint { .. } => "cancel with savepoint",
-        Command::CrashSeveral { .. } | Command::CrashTaskManager { .. } => "crash",
+        Command::Crash { .. } | Command::CrashSeveral { .. } | Command::CrashTaskManager { .. } => {
+            "crash"
+        }
         Command::Inject(_) => "inject",
     }
 }

@@ -3,6 +3,7 @@
 use super::value::{Value, ValueError, word};
 
 /// One of Flink's options.
+#[expect(clippy::struct_field_names, reason = "its name is what it is about")]
 pub struct Name {
     pub name: &'static str,
     /// What it is called in a job file.

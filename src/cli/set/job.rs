@@ -230,14 +230,22 @@ pub static SETTINGS: &[Setting] = &[
         path: "restart.initial_ms",
         values: TIME,
         set: |config, text| {
-            exponential(config, "initial_ms", |it| Ok(it.initial_ms = millis(text)?))
+            exponential(config, "initial_ms", |it| {
+                it.initial_ms = millis(text)?;
+                Ok(())
+            })
         },
         get: |config| exponential_part(config, |it| it.initial_ms),
     },
     Setting {
         path: "restart.max_ms",
         values: TIME,
-        set: |config, text| exponential(config, "max_ms", |it| Ok(it.max_ms = millis(text)?)),
+        set: |config, text| {
+            exponential(config, "max_ms", |it| {
+                it.max_ms = millis(text)?;
+                Ok(())
+            })
+        },
         get: |config| exponential_part(config, |it| it.max_ms),
     },
     Setting {
@@ -245,7 +253,8 @@ pub static SETTINGS: &[Setting] = &[
         values: NUMBER,
         set: |config, text| {
             exponential(config, "multiplier_percent", |it| {
-                Ok(it.multiplier_percent = number(text)?)
+                it.multiplier_percent = number(text)?;
+                Ok(())
             })
         },
         get: |config| exponential_part(config, |it| it.multiplier_percent.into()),
@@ -255,7 +264,8 @@ pub static SETTINGS: &[Setting] = &[
         values: NUMBER,
         set: |config, text| {
             exponential(config, "jitter_percent", |it| {
-                Ok(it.jitter_percent = number(text)?)
+                it.jitter_percent = number(text)?;
+                Ok(())
             })
         },
         get: |config| exponential_part(config, |it| it.jitter_percent.into()),
@@ -265,7 +275,8 @@ pub static SETTINGS: &[Setting] = &[
         values: TIME,
         set: |config, text| {
             exponential(config, "reset_after_ms", |it| {
-                Ok(it.reset_after_ms = millis(text)?)
+                it.reset_after_ms = millis(text)?;
+                Ok(())
             })
         },
         get: |config| exponential_part(config, |it| it.reset_after_ms),

@@ -47,8 +47,8 @@ macro_rules! field {
 }
 
 pub static FIELDS: &[Field] = &[
-    field!("name", "a text", ANY, |vertex, text| vertex.name =
-        text.to_owned()),
+    field!("name", "a text", ANY, |vertex, text| text
+        .clone_into(&mut vertex.name)),
     field!("parallelism", NUMBER, ANY, |vertex, text| {
         vertex.parallelism = number(text)?;
     }),
@@ -107,14 +107,14 @@ pub static FIELDS: &[Field] = &[
     field!("path", "a file", CSV, |vertex, text| csv(vertex)?.path =
         text.into()),
     field!("key_column", "the name of a column", CSV, |vertex, text| {
-        csv(vertex)?.key_column = text.to_owned();
+        text.clone_into(&mut csv(vertex)?.key_column);
     }),
     field!(
         "value_column",
         "the name of a column",
         CSV,
         |vertex, text| {
-            csv(vertex)?.value_column = text.to_owned();
+            text.clone_into(&mut csv(vertex)?.value_column);
         }
     ),
     field!("event_time", "none", SOURCE, |vertex, text| {

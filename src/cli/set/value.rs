@@ -86,6 +86,7 @@ pub fn or_none<T>(text: &str, read: impl FnOnce(&str) -> Value<T>) -> Value<Opti
     read(text).map(Some)
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "as all readers of values are")]
 pub fn folder(text: &str) -> Value<PathBuf> {
     Ok(PathBuf::from(text))
 }

@@ -83,7 +83,6 @@ fn when_problem(topology: &Topology, when: &When) -> Option<String> {
 
 fn command_problem(topology: &Topology, command: &Command) -> Option<String> {
     match command {
-        Command::Checkpoint | Command::Stop | Command::Suspend => None,
         Command::Savepoint { .. }
         | Command::StopWithSavepoint { .. }
         | Command::CancelWithSavepoint { .. } => no_savepoint_folder(topology),
@@ -103,7 +102,7 @@ fn command_problem(topology: &Topology, command: &Command) -> Option<String> {
             "The script restores checkpoint 0, but the first checkpoint is 1: name one from 1 on, or none for the latest."
                 .into(),
         ),
-        Command::Restore { .. } => None,
+        Command::Restore { .. } | Command::Checkpoint | Command::Stop | Command::Suspend => None,
     }
 }
 

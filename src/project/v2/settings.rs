@@ -129,6 +129,10 @@ words! {
 #[serde(deny_unknown_fields)]
 pub enum Restart {
     Manual,
+    #[expect(
+        clippy::enum_variant_names,
+        reason = "`No` alone says nothing in a file"
+    )]
     NoRestart,
     FixedDelay {
         /// Left out: 1.

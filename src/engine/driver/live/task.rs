@@ -54,9 +54,10 @@ enum Next {
 impl LiveTask<'_> {
     /// Run until released (then with the state), killed, or cut off.
     pub fn live<'scope>(mut self, scope: &'scope Scope<'scope, '_>) -> FinalState {
-        let mut result = match self.finish_at_once {
-            true => self.subtask.finish_restored(&mut self.wire),
-            false => self.subtask.open(&mut self.wire),
+        let mut result = if self.finish_at_once {
+            self.subtask.finish_restored(&mut self.wire)
+        } else {
+            self.subtask.open(&mut self.wire)
         };
         loop {
             if let Err(failure) = result {
