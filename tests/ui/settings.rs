@@ -20,7 +20,7 @@ fn choose(window: &mut Window, label: &str, option: &str) {
     let combo = window
         .query_all_by_label(label)
         .find(|node| node.accesskit_node().role() == Role::ComboBox)
-        .expect("a list");
+        .unwrap();
     combo.click();
     window.run_steps(3);
     click(window, option);
