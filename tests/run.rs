@@ -417,7 +417,7 @@ fn a_checkpoint_folder_keeps_what_the_retention_says() {
         assert_eq!(jobs.len(), kept, "{retention:?}");
         for job in jobs {
             let place = dir.path().join("checkpoints").join(job);
-            assert_eq!(names_in(&place), ["chk-1"]);
+            assert_eq!(names_in(&place), ["chk-1", "shared", "taskowned"]);
         }
     }
 }
