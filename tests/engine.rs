@@ -4,6 +4,10 @@
 
 #[path = "engine/alignment.rs"]
 mod alignment;
+#[path = "engine/at_least_once.rs"]
+mod at_least_once;
+#[path = "engine/backpressure.rs"]
+mod backpressure;
 #[path = "engine/coordinator.rs"]
 mod coordinator;
 #[path = "engine/coordinator_laws.rs"]
@@ -26,6 +30,8 @@ mod in_flight;
 mod laws;
 #[path = "engine/live_orders.rs"]
 mod live_orders;
+#[path = "engine/modes.rs"]
+mod modes;
 #[path = "engine/partitioning.rs"]
 mod partitioning;
 #[path = "engine/recovery.rs"]
@@ -40,6 +46,8 @@ mod samples;
 mod samples_of_modes;
 #[path = "engine/savepoints.rs"]
 mod savepoints;
+#[path = "engine/stop_the_world.rs"]
+mod stop_the_world;
 #[path = "engine/storage_faults.rs"]
 mod storage_faults;
 #[path = "engine/traces.rs"]
@@ -50,5 +58,9 @@ mod transaction_ends;
 mod transaction_laws;
 #[path = "engine/transactions.rs"]
 mod transactions;
+#[path = "engine/unaligned.rs"]
+mod unaligned;
+#[path = "engine/unaligned_restore.rs"]
+mod unaligned_restore;
 #[path = "engine/windows.rs"]
 mod windows;

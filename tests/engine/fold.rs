@@ -91,6 +91,13 @@ fn project(view: &View, recording: &Recording, engine: &Projection) -> Projectio
             .iter()
             .map(|c| c.blocked.map(|(id, _)| id))
             .collect(),
+        restored: view.channels.iter().map(|c| c.restored).collect(),
+        backpressured: view
+            .subtasks
+            .iter()
+            .map(SubtaskView::is_backpressured)
+            .collect(),
+        paused_for: view.paused_for.clone(),
         pending: pending.map(|checkpoint| checkpoint.id).collect(),
         retained: view.store.clone(),
         queued: sorted_names(view.queued.iter().copied()),
@@ -236,6 +243,19 @@ proptest! {
         play(&deeds, seed);
         play_windows(&deeds, seed);
         play_lanes(&deeds, seed);
+    }
+
+    /// The same where barriers overtake, where nothing waits for them, and where the world stands still.
+    #[test]
+    fn and_so_it_is_in_every_mode(
+        deeds in prop::collection::vec((0_usize..80, deed()), 0..12),
+        seed in any::<u64>(),
+        mode in crate::modes::any_mode(),
+    ) {
+        let mut job = sum_job(&[Source::new(200, 60), Source::new(90, 26)], 3, 2);
+        mode.set(&mut job);
+        job.config.channel_capacity = 4;
+        play_job(job, "sum", &deeds, seed);
     }
 
     /// Breaks if a keyframe is wrong, or if applying an event looks at anything but the view.

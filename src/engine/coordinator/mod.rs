@@ -36,7 +36,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::event::{CheckpointKind, EventKind, RejectReason};
 use super::plan::ExecutionGraph;
-use crate::model::{BackendKind, CheckpointConfig, CheckpointId, ClaimMode, SubtaskId};
+use crate::model::{
+    BackendKind, CheckpointConfig, CheckpointId, CheckpointMode, ClaimMode, SubtaskId,
+};
 use describe::Description;
 use failures::FailureManager;
 use pending::Pending;
@@ -153,6 +155,11 @@ impl CheckpointCoordinator {
         match timer {
             Timer::Tick if self.periodic.is_on() => {
                 self.periodic.tick();
+                if self.config.mode == CheckpointMode::StopTheWorld && !self.pending.is_empty() {
+                    // Queued, it would stop the world again before a source has emitted anything.
+                    let reason = RejectReason::TooManyCheckpointRequests;
+                    return self.reject(CheckpointKind::Periodic, reason);
+                }
                 self.request(CheckpointKind::Periodic, now_us);
             }
             Timer::Tick => {}

@@ -90,10 +90,13 @@ impl Stepper {
             .iter()
             .map(|task| self.has_credit(task))
             .collect();
-        self.add_sources(&credits, &mut actions);
-        self.add_deliveries(&credits, &mut actions);
-        self.add_copies(&mut actions);
         self.add_alignment_timeouts(&mut actions);
+        self.add_overtaking(&mut actions);
+        self.add_mails(&mut actions);
+        let mails_us = self.mails_us(&actions);
+        self.add_sources((&credits, &mails_us), &mut actions);
+        self.add_deliveries((&credits, &mails_us), &mut actions);
+        self.add_copies(&mut actions);
         self.add_messages(&mut actions);
         self.add_storage(&mut actions);
         let restart_at_us = self.recovery.restart_at_us;
@@ -103,19 +106,39 @@ impl Stepper {
         actions
     }
 
-    fn add_deliveries(&self, credits: &[bool], actions: &mut Vec<(u64, Action)>) {
-        // By subtask: from when on it must see to a barrier that overtakes first. That needs no credit.
-        let mut urgent_us = vec![u64::MAX; self.tasks.len()];
+    /// By subtask: when it has something to see to before the next record (Flink: `MailboxProcessor` runs all mails
+    /// before each default action); the end of time if it has nothing.
+    fn mails_us(&self, mails: &[(u64, Action)]) -> Vec<u64> {
+        let mut mails_us = vec![u64::MAX; self.tasks.len()];
+        for (at_us, mail) in mails {
+            let subtask = match mail {
+                Action::AlignmentTimeout(subtask) | Action::ToTask(subtask) => *subtask,
+                Action::DeliverAhead(channel) => self.plan.channel(*channel).to,
+                _ => continue,
+            };
+            let mail_us = &mut mails_us[subtask.index()];
+            *mail_us = (*mail_us).min((*at_us).max(self.net.now_us));
+        }
+        mails_us
+    }
+
+    /// A barrier that overtakes needs no credit.
+    fn add_overtaking(&self, actions: &mut Vec<(u64, Action)>) {
         for (plan, channel) in self.plan.channels.iter().zip(&self.net.channels) {
             let task = &self.tasks[plan.to.index()];
             let is_open = task.is_up() && channel.blocked.is_none();
             if let Some(placed) = channel.first_overtaking().filter(|_| is_open) {
-                let at_us = placed.ready_us.max(task.busy_until_us).max(self.net.now_us);
-                let urgent_us = &mut urgent_us[plan.to.index()];
-                *urgent_us = (*urgent_us).min(at_us);
+                let at_us = placed.ready_us.max(task.busy_until_us);
                 actions.push((at_us, Action::DeliverAhead(plan.id)));
             }
         }
+    }
+
+    fn add_deliveries(
+        &self,
+        (credits, mails_us): (&[bool], &[u64]),
+        actions: &mut Vec<(u64, Action)>,
+    ) {
         for (plan, channel) in self.plan.channels.iter().zip(&self.net.channels) {
             let Some((_, ready_us)) = channel.queue.front() else {
                 continue;
@@ -126,18 +149,23 @@ impl Stepper {
                 && channel.blocked.is_none()
                 && credits[plan.to.index()]
                 && (task.is_up() || channel.restored > 0);
-            if may_take && at_us.max(self.net.now_us) < urgent_us[plan.to.index()] {
+            if may_take && at_us.max(self.net.now_us) < mails_us[plan.to.index()] {
                 actions.push((at_us, Action::Deliver(plan.id)));
             }
         }
     }
 
-    fn add_messages(&self, actions: &mut Vec<(u64, Action)>) {
+    /// A mail runs between two records, never in the middle of one.
+    fn add_mails(&self, actions: &mut Vec<(u64, Action)>) {
         for (plan, task) in self.plan.subtasks.iter().zip(&self.tasks) {
             if let Some((ready_us, _)) = self.net.to_task[plan.id.index()].front() {
-                // A mail runs between two records, never in the middle of one.
                 actions.push(((*ready_us).max(task.busy_until_us), Action::ToTask(plan.id)));
             }
+        }
+    }
+
+    fn add_messages(&self, actions: &mut Vec<(u64, Action)>) {
+        for plan in &self.plan.subtasks {
             if let Some((ready_us, _)) = self.net.to_coordinator[plan.id.index()].front() {
                 actions.push((*ready_us, Action::ToCoordinator(plan.id)));
             }

@@ -12,12 +12,18 @@ use crate::model::{CheckpointBarrier, CheckpointId, CheckpointMode, SubtaskId};
 /// The sources pause for this checkpoint.
 pub struct Halt {
     barrier: CheckpointBarrier,
+    /// Those that had not finished when it began. One that has since declines.
+    must_ack: Vec<SubtaskId>,
     is_copied: bool,
 }
 
 impl Stepper {
     pub(super) fn stops_the_world(&self) -> bool {
         self.job.config.checkpointing.mode == CheckpointMode::StopTheWorld
+    }
+
+    pub(super) fn paused_for(&self) -> impl Iterator<Item = CheckpointId> {
+        self.halts.iter().map(|halt| halt.barrier.id)
     }
 
     /// Whether the sources may emit.
@@ -31,8 +37,13 @@ impl Stepper {
         if self.halts.iter().any(|halt| halt.barrier.id == checkpoint) {
             return;
         }
+        let ids = self.plan.subtasks.iter().map(|plan| plan.id);
+        let must_ack = ids
+            .filter(|id| !self.coordinator.is_finished(*id))
+            .collect();
         self.halts.push(Halt {
             barrier,
+            must_ack,
             is_copied: false,
         });
         self.net.record(EventKind::IntakePaused { checkpoint });
@@ -59,20 +70,17 @@ impl Stepper {
         }
     }
 
-    /// Every subtask that has not finished copies its state.
+    /// Every subtask that has a part in the checkpoint copies its state.
     pub(super) fn copy_all(&mut self, checkpoint: CheckpointId) {
         let mut halts = self.halts.iter_mut();
         let Some(halt) = halts.find(|halt| halt.barrier.id == checkpoint) else {
             return;
         };
         halt.is_copied = true;
-        let barrier = halt.barrier;
+        let (barrier, must_ack) = (halt.barrier, halt.must_ack.clone());
         self.net.record(EventKind::Drained { checkpoint });
-        let ids: Vec<SubtaskId> = self.plan.subtasks.iter().map(|plan| plan.id).collect();
-        for id in ids {
-            if !self.coordinator.is_finished(id) {
-                self.turn(id, |subtask, turn| subtask.on_copy(barrier, turn));
-            }
+        for id in must_ack {
+            self.turn(id, |subtask, turn| subtask.on_copy(barrier, turn));
         }
     }
 }

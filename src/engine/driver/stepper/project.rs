@@ -30,6 +30,12 @@ pub struct Projection {
     /// Per sink subtask: what readers see of its sink's table.
     pub tables: Vec<BTreeMap<Key, Decimal>>,
     pub blocked: Vec<Option<CheckpointId>>,
+    /// Per channel: how many restored records at its front its receiver feeds itself.
+    pub restored: Vec<usize>,
+    /// Per subtask.
+    pub backpressured: Vec<bool>,
+    /// The checkpoints for which the sources pause.
+    pub paused_for: Vec<CheckpointId>,
     pub pending: Vec<CheckpointId>,
     pub retained: Vec<CheckpointId>,
     /// Sorted: the log does not say in which order they will begin.
@@ -111,6 +117,13 @@ impl Stepper {
                 .collect(),
             tables: sinks.map(|(_, outside)| table(outside)).collect(),
             blocked: channels.iter().map(|channel| channel.blocked).collect(),
+            restored: channels.iter().map(|channel| channel.restored).collect(),
+            backpressured: self
+                .tasks
+                .iter()
+                .map(|task| task.is_backpressured)
+                .collect(),
+            paused_for: self.paused_for().collect(),
             pending: self.coordinator.pending().collect(),
             retained: self.coordinator.store().iter().collect(),
             queued: sorted_names(self.coordinator.queued()),

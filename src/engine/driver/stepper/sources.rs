@@ -5,7 +5,11 @@ use crate::engine::subtask::Subtask;
 use crate::model::{OperatorSpec, SourceSpec, SubtaskId};
 
 impl Stepper {
-    pub(super) fn add_sources(&self, credits: &[bool], actions: &mut Vec<(u64, Action)>) {
+    pub(super) fn add_sources(
+        &self,
+        (credits, mails_us): (&[bool], &[u64]),
+        actions: &mut Vec<(u64, Action)>,
+    ) {
         for (plan, task) in self.plan.subtasks.iter().zip(&self.tasks) {
             let Some(subtask) = &task.subtask else {
                 continue;
@@ -15,7 +19,9 @@ impl Stepper {
                 continue;
             }
             let emit_us = task.next_emit_us.max(task.busy_until_us);
-            actions.push((emit_us, Action::Emit(plan.id)));
+            if emit_us.max(self.net.now_us) < mails_us[plan.id.index()] {
+                actions.push((emit_us, Action::Emit(plan.id)));
+            }
             // While a source has a record and no room for it, it is not idle (Flink stops the clock then).
             let idle_us = task.idle_at_us.map(|at_us| at_us.max(task.busy_until_us));
             if let Some(idle_us) = idle_us.filter(|idle_us| *idle_us < emit_us) {
