@@ -165,10 +165,6 @@ pub fn kept_only_unaligned(history: &History) -> Vec<Violation> {
 /// Breaks if a barrier goes out after the snapshot's step, not on all outputs, or behind records of the same step.
 pub fn barrier_first(history: &History) -> Vec<Violation> {
     let mut found = Vec::new();
-    if history.job.config.checkpointing.mode == CheckpointMode::StopTheWorld {
-        // There the whole job stands still instead.
-        return found;
-    }
     for capture in &history.captures {
         let step = history.events[capture.at].step;
         let start = history.events[..capture.at].partition_point(|event| event.step < step);

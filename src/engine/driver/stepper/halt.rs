@@ -49,11 +49,19 @@ impl Stepper {
         self.net.record(EventKind::IntakePaused { checkpoint });
     }
 
-    /// A checkpoint is complete or given up.
-    pub(super) fn resume_intake(&mut self, checkpoint: CheckpointId) {
-        let before = self.halts.len();
-        self.halts.retain(|halt| halt.barrier.id != checkpoint);
-        if self.halts.len() < before {
+    /// Go on where a checkpoint is complete or given up.
+    pub(super) fn resume_intake(&mut self) {
+        if self.is_intake_open() {
+            return;
+        }
+        let pending: Vec<CheckpointId> = self.coordinator.pending().collect();
+        let is_pending = |halt: &Halt| pending.contains(&halt.barrier.id);
+        let (halts, over): (Vec<Halt>, Vec<Halt>) = std::mem::take(&mut self.halts)
+            .into_iter()
+            .partition(is_pending);
+        self.halts = halts;
+        for halt in over {
+            let checkpoint = halt.barrier.id;
             self.net.record(EventKind::IntakeResumed { checkpoint });
         }
     }

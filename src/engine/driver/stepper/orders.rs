@@ -45,7 +45,7 @@ impl Stepper {
         loop {
             self.orders.extend(self.coordinator.take_orders());
             let Some(order) = self.orders.pop_front() else {
-                return;
+                return self.resume_intake();
             };
             self.obey_one(order);
         }
@@ -90,16 +90,7 @@ impl Stepper {
                 ..
             } => self.savepoint_decided(checkpoint, is_complete),
             Order::FailJob { cause, subtask } => self.fail(subtask.as_slice(), &cause),
-            Order::Record(event) => {
-                let over = match event {
-                    EventKind::Completed { checkpoint } | EventKind::Aborted { checkpoint, .. } => {
-                        Some(checkpoint)
-                    }
-                    _ => None,
-                };
-                self.net.record(event);
-                over.into_iter().for_each(|id| self.resume_intake(id));
-            }
+            Order::Record(event) => self.net.record(event),
         }
     }
 
