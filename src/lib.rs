@@ -48,6 +48,7 @@
 //! | trigger path, acknowledgements, completion, subsumption, failures | [`engine::coordinator`] |
 //! | recovery, restart strategies | `engine/driver/stepper/failover.rs`, [`engine::coordinator::restart`] |
 //! | synchronous and asynchronous part per backend | [`engine::state`] |
+//! | two-phase commit: pre-commit, commit, recovery, timeouts | `engine/operator/two_phase_commit.rs`, [`engine::driver::outside`] |
 //! | `chk-N/_metadata`, inline threshold, the 5 MiB limit | [`engine::storage`] |
 
 pub mod cli;
