@@ -7,8 +7,10 @@ use std::thread;
 use indicatif::ProgressBar;
 
 use super::Exit;
+use crate::engine::event::TraceEvent;
 use crate::fuzz::play::Limits;
 use crate::fuzz::{self, Failure, Outcome};
+use crate::project;
 
 /// The options of `lockgate fuzz`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -84,7 +86,14 @@ fn tell(failure: &Failure, out: Option<&Path>) -> Result<(), String> {
     let written = out
         .map_or(Ok(()), std::fs::create_dir_all)
         .and_then(|()| std::fs::write(&path, failure.to_text()))
-        .and_then(|()| write_trace(failure, &path.with_extension("jsonl")));
+        .and_then(|()| write_trace(&failure.events, &path.with_extension("jsonl")))
+        .and_then(|()| match &failure.second {
+            None => Ok(()),
+            Some((job, events)) => {
+                std::fs::write(path.with_extension("second.ron"), project::to_text(job))?;
+                write_trace(events, &path.with_extension("second.jsonl"))
+            }
+        });
     written.map_err(|error| {
         let path = path.display();
         format!("The failing job cannot be written to {path}: {error}. Choose another --out.")
@@ -103,9 +112,9 @@ fn tell(failure: &Failure, out: Option<&Path>) -> Result<(), String> {
 }
 
 /// Every event of the failing run as one line of JSON.
-fn write_trace(failure: &Failure, path: &Path) -> io::Result<()> {
+fn write_trace(events: &[TraceEvent], path: &Path) -> io::Result<()> {
     let mut file = io::BufWriter::new(std::fs::File::create(path)?);
-    for event in &failure.events {
+    for event in events {
         serde_json::to_writer(&mut file, event)?;
         file.write_all(b"\n")?;
     }

@@ -12,6 +12,7 @@ pub mod generate;
 pub mod history;
 pub mod laws;
 pub mod play;
+mod second;
 mod shrink;
 
 use std::ops::Range;
@@ -44,6 +45,8 @@ pub struct Failure {
     pub shrunk: Violation,
     /// What happens in it.
     pub events: Vec<TraceEvent>,
+    /// The changed job that took up what that one had left, and what happened there.
+    pub second: Option<(JobGraph, Vec<TraceEvent>)>,
 }
 
 impl Failure {
@@ -135,13 +138,15 @@ pub fn try_seed(seed: u64, dir: &Path, limits: Limits) -> Outcome {
     }
     let failure = played.violations.first().map(|violation| {
         let (job, shrunk) = smallest(&job, violation, dir, limits);
-        let events = play_safely(&job, dir, limits).events;
+        let last = play_safely(&job, dir, limits);
+        let (events, second) = (last.events, last.second);
         Box::new(Failure {
             seed,
             violation: violation.clone(),
             job,
             shrunk,
             events,
+            second,
         })
     });
     Outcome {
@@ -192,6 +197,7 @@ fn play_safely(job: &JobGraph, dir: &Path, limits: Limits) -> Played {
                 sentence,
                 at: 0,
             }],
+            second: None,
         }
     })
 }

@@ -1,13 +1,15 @@
 //! One job, run in the stepper from its beginning to its end, and judged.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::history::{History, Violation};
+use super::history::{Baseline, History, Violation};
 use super::laws;
+use super::second::{self, SecondLife};
 use crate::engine::driver::resources::SavepointTarget;
 use crate::engine::driver::stepper::Stepper;
-use crate::engine::driver::{Feeds, Resources};
+use crate::engine::driver::{Feeds, Resources, StartPoint};
 use crate::engine::event::{EventKind, JobStatus, TraceEvent};
 use crate::engine::plan::ExecutionGraph;
 use crate::engine::storage::{self, CheckpointStorage, MemoryStorage};
@@ -35,62 +37,124 @@ impl Default for Limits {
 pub struct Played {
     pub events: Vec<TraceEvent>,
     pub violations: Vec<Violation>,
+    /// The changed job that took up what this run had left, and what happened in it.
+    pub second: Option<(JobGraph, Vec<TraceEvent>)>,
 }
 
-/// Runs `job` in `dir`, an empty folder of its own that need not exist.
+/// Runs `job` in `dir`, an empty folder of its own that need not exist; then a changed job, from a snapshot that the first
+/// has left behind, if it has.
 #[must_use]
 pub fn play(job: &JobGraph, dir: &Path, limits: Limits) -> Played {
+    let (mut played, second) = live(job, (&dir.join("1"), None), limits);
+    match second {
+        None => {}
+        Some(Err(reason)) => played.violations.push(at_beginning(&format!(
+            "what the run has left cannot be taken up: {reason}"
+        ))),
+        Some(Ok(SecondLife {
+            job,
+            start,
+            baseline,
+        })) => {
+            let id = baseline.checkpoint;
+            let (next, _) = live(&job, (&dir.join("2"), Some((start, baseline))), limits);
+            let told = next.violations.into_iter().map(|found| Violation {
+                sentence: format!("in a changed job, started from {id}: {}", found.sentence),
+                ..found
+            });
+            played.violations.extend(told);
+            played.second = Some((job, next.events));
+        }
+    }
+    played
+}
+
+type Second = Option<Result<SecondLife, String>>;
+
+/// One run, and what can follow it.
+fn live(
+    job: &JobGraph,
+    (dir, start): (&Path, Option<(StartPoint, Baseline)>),
+    limits: Limits,
+) -> (Played, Second) {
     let plan = Arc::new(ExecutionGraph::of(job));
-    let mut stepper = match start(job, &plan, dir) {
-        Ok(stepper) => stepper,
-        Err(reason) => return refused(&reason),
+    let (point, baseline) = start.unzip();
+    let savepoints = Arc::new(SavepointsInMemory::default());
+    let started = storage::open(job.config.storage, &dir.join("checkpoints"))
+        .map_err(|error| error.to_string())
+        .and_then(|storage| {
+            let resources = Resources {
+                feeds: Feeds::new(),
+                storage: storage.clone(),
+                dir: dir.join("state"),
+                start: point,
+                savepoints: Some(savepoints.clone()),
+            };
+            let stepper = Stepper::new(Arc::new(job.clone()), plan.clone(), resources)?;
+            Ok((storage, stepper))
+        });
+    let (storage, mut stepper) = match started {
+        Ok(started) => started,
+        Err(reason) => return (refused(&reason), None),
     };
     let (events, end) = run(&mut stepper, limits);
+    let history = History::read(job, &plan, &events, baseline);
+    let mut violations = laws::check(&history);
+    let at = events.len().saturating_sub(1);
     let is_deaf = events
         .iter()
         .any(|event| matches!(event.kind, EventKind::NotificationLost { .. }));
-    let mut violations = laws::check(&History::read(job, &plan, &events));
-    let at = events.len().saturating_sub(1);
     violations.extend(judge_end(job, end, is_deaf).map(|sentence| Violation {
         law: 0,
         sentence,
         at,
     }));
-    Played { events, violations }
+    let second = match history.baseline {
+        None => second::of(&history, &(storage, savepoints.all())),
+        Some(_) => None,
+    };
+    let played = Played {
+        events,
+        violations,
+        second: None,
+    };
+    (played, second)
 }
 
 fn refused(reason: &str) -> Played {
-    let sentence = format!("the job cannot begin: {reason}");
-    let violation = Violation {
-        law: 0,
-        sentence,
-        at: 0,
-    };
     Played {
         events: Vec::new(),
-        violations: vec![violation],
+        violations: vec![at_beginning(&format!("the job cannot begin: {reason}"))],
+        second: None,
     }
 }
 
-fn start(job: &JobGraph, plan: &Arc<ExecutionGraph>, dir: &Path) -> Result<Stepper, String> {
-    let root: PathBuf = dir.join("checkpoints");
-    let storage = storage::open(job.config.storage, &root).map_err(|error| error.to_string())?;
-    let resources = Resources {
-        feeds: Feeds::new(),
-        storage,
-        dir: dir.join("state"),
-        start: None,
-        savepoints: Some(Arc::new(SavepointsInMemory)),
-    };
-    Stepper::new(Arc::new(job.clone()), plan.clone(), resources)
+fn at_beginning(sentence: &str) -> Violation {
+    Violation {
+        law: 0,
+        sentence: sentence.to_owned(),
+        at: 0,
+    }
 }
 
 /// A savepoint folder that keeps nothing on the disk.
-struct SavepointsInMemory;
+#[derive(Default)]
+struct SavepointsInMemory(Mutex<BTreeMap<String, Arc<dyn CheckpointStorage>>>);
+
+impl SavepointsInMemory {
+    fn all(&self) -> BTreeMap<String, Arc<dyn CheckpointStorage>> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.clone()
+    }
+}
 
 impl SavepointTarget for SavepointsInMemory {
     fn open(&self, name: &str) -> Result<(String, Arc<dyn CheckpointStorage>), String> {
-        Ok((name.to_owned(), Arc::new(MemoryStorage::default())))
+        let storage: Arc<dyn CheckpointStorage> = Arc::new(MemoryStorage::default());
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = format!("{name}-{}", all.len());
+        all.insert(name.clone(), storage.clone());
+        Ok((name, storage))
     }
 }
 

@@ -25,6 +25,11 @@ pub fn job(seed: u64) -> JobGraph {
     job
 }
 
+/// A script for a job that has none.
+pub(super) fn write_script(chance: &mut Chance, job: &mut JobGraph) {
+    script::write(chance, job);
+}
+
 /// What the generator may use.
 #[expect(clippy::struct_excessive_bools, reason = "a list of switches")]
 pub(super) struct Features {

@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use crate::engine::event::{AbortReason, CheckpointKind, JobStatus, SubtaskStatus, TraceEvent};
 use crate::engine::plan::ExecutionGraph;
 use crate::model::{
-    ChannelId, CheckpointId, Decimal, JobGraph, Key, Origin, Record, SplitId, SubtaskId, TimeWindow,
+    ChannelId, CheckpointId, Decimal, JobGraph, Key, Origin, Record, SplitId, SubtaskId,
+    TimeWindow, Uid,
 };
 
 pub use lane::{Block, Lane, Sent};
@@ -84,6 +85,21 @@ pub struct Task {
     pub taking: Option<(usize, Record, usize)>,
 }
 
+/// The snapshot of an earlier run that this one starts from, as that run's log has it.
+#[derive(Clone, Debug)]
+pub struct Baseline {
+    pub checkpoint: CheckpointId,
+    /// By operator, all its subtasks together; splits as this run numbers them.
+    pub images: BTreeMap<Uid, Image>,
+    pub parallelism: BTreeMap<Uid, usize>,
+}
+
+impl Baseline {
+    pub fn is_rescaled(&self, uid: &Uid, subtasks: usize) -> bool {
+        self.parallelism.get(uid) != Some(&subtasks)
+    }
+}
+
 /// A contradiction in the log itself, by the law that it breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
@@ -99,6 +115,7 @@ pub struct History<'a> {
     pub job: &'a JobGraph,
     pub plan: &'a ExecutionGraph,
     pub events: &'a [TraceEvent],
+    pub baseline: Option<Baseline>,
     pub lanes: Vec<Lane>,
     pub captures: Vec<Capture>,
     pub restores: Vec<Restore>,
@@ -113,7 +130,12 @@ pub struct History<'a> {
 
 impl<'a> History<'a> {
     #[must_use]
-    pub fn read(job: &'a JobGraph, plan: &'a ExecutionGraph, events: &'a [TraceEvent]) -> Self {
+    pub fn read(
+        job: &'a JobGraph,
+        plan: &'a ExecutionGraph,
+        events: &'a [TraceEvent],
+        baseline: Option<Baseline>,
+    ) -> Self {
         let task = || Task {
             status: SubtaskStatus::Initializing,
             image: Image::default(),
@@ -124,6 +146,7 @@ impl<'a> History<'a> {
             job,
             plan,
             events,
+            baseline,
             lanes: Vec::new(),
             captures: Vec::new(),
             restores: Vec::new(),

@@ -337,7 +337,7 @@ impl History<'_> {
                     expected = Some(captured);
                 }
             }
-            Some(None) => {}
+            Some(None) => image = self.from_baseline((subtask, from), got.clone()),
         }
         self.tasks[subtask.index()].image = image;
         self.restores.push(Restore {
@@ -347,6 +347,26 @@ impl History<'_> {
             got,
             expected,
         });
+    }
+
+    /// What it begins with of an earlier run's snapshot. Whose records were counted there is kept with the operator's
+    /// first subtask: all of them begin again together.
+    fn from_baseline(
+        &self,
+        (subtask, from): (SubtaskId, Option<CheckpointId>),
+        got: Image,
+    ) -> Image {
+        let plan = self.plan.subtask(subtask);
+        let baseline = self
+            .baseline
+            .as_ref()
+            .filter(|b| Some(b.checkpoint) == from);
+        let old = baseline.and_then(|baseline| baseline.images.get(&plan.uid));
+        let seen = old.filter(|_| plan.index == 0).map(|old| old.seen.clone());
+        Image {
+            seen: seen.unwrap_or_default(),
+            ..got
+        }
     }
 
     /// What `subtask` begins with where there is no checkpoint.

@@ -12,7 +12,8 @@ use crate::model::{CheckpointId, Command, SubtaskId};
 /// Breaks if a refused request uses up an id, or a restart turns the counter back.
 pub fn ids(history: &History) -> Vec<Violation> {
     let mut found = Vec::new();
-    let mut last = CheckpointId(0);
+    let baseline = history.baseline.as_ref();
+    let mut last = baseline.map_or(CheckpointId(0), |baseline| baseline.checkpoint);
     for (at, event) in history.events.iter().enumerate() {
         let EventKind::Triggered { checkpoint, .. } = event.kind else {
             continue;
@@ -217,7 +218,8 @@ pub fn failures(history: &History) -> Vec<Violation> {
 /// Breaks if the store grows beyond its size or drops the newest, or if a restart takes another than the latest.
 pub fn store(history: &History) -> Vec<Violation> {
     let mut found = Vec::new();
-    let mut store: Vec<CheckpointId> = Vec::new();
+    let baseline = history.baseline.iter();
+    let mut store: Vec<CheckpointId> = baseline.map(|baseline| baseline.checkpoint).collect();
     let retained = history.job.config.checkpointing.retained as usize;
     let mut wanted: Option<Option<CheckpointId>> = None;
     let mut is_latest_torn = false;
@@ -229,7 +231,7 @@ pub fn store(history: &History) -> Vec<Violation> {
                     store.push(*checkpoint);
                 }
             }
-            EventKind::Subsumed { checkpoint } => {
+            EventKind::Subsumed { checkpoint } | EventKind::Released { checkpoint } => {
                 if store.last() == Some(checkpoint) {
                     let text = format!("the newest checkpoint {checkpoint} is dropped");
                     found.push(violation(16, at, text));
@@ -269,10 +271,12 @@ pub fn store(history: &History) -> Vec<Violation> {
             }
             _ => {}
         }
-        let next_is_subsumption = history
-            .events
-            .get(at + 1)
-            .is_some_and(|next| matches!(next.kind, EventKind::Subsumed { .. }));
+        let next_is_subsumption = history.events.get(at + 1).is_some_and(|next| {
+            matches!(
+                next.kind,
+                EventKind::Subsumed { .. } | EventKind::Released { .. }
+            )
+        });
         if store.len() > retained && !next_is_subsumption {
             let text = format!(
                 "{} checkpoints are kept, of at most {retained}",

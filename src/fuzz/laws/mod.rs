@@ -22,7 +22,7 @@ pub struct Law {
 }
 
 /// Those that an event log can show. The others are about files and access to state, and have tests of their own.
-pub const LAWS: [Law; 25] = [
+pub const LAWS: [Law; 26] = [
     law(
         1,
         "aligned: state n reflects exactly the records before barrier n",
@@ -122,6 +122,11 @@ pub const LAWS: [Law; 25] = [
         sinks::together,
     ),
     law(
+        28,
+        "after a change of parallelism each key is at its owner",
+        state::rescaled,
+    ),
+    law(
         31,
         "windows fire once, when their time has come",
         time::windows,
@@ -152,7 +157,7 @@ pub fn sentence(number: u8) -> &'static str {
     let found = LAWS.iter().find(|law| law.number == number);
     match (found, number) {
         (Some(law), _) => law.sentence,
-        (None, 28) => "each key is at its owner",
+        (None, 29) => "lists are split evenly, nothing lost",
         (None, 27) => "a plain savepoint commits nothing",
         _ => "the run as a whole is sound",
     }

@@ -1,6 +1,11 @@
 //! Laws 19 and 33: what a restart begins with.
 
+use std::collections::BTreeMap;
+
 use super::{History, Violation, violation};
+use crate::fuzz::history::Restore;
+use crate::model::SubtaskId;
+use crate::model::key_group::key_group;
 
 /// Breaks if what changed after the synchronous part is in the snapshot, or if writing or reading loses something.
 pub fn restored(history: &History) -> Vec<Violation> {
@@ -20,6 +25,65 @@ pub fn restored(history: &History) -> Vec<Violation> {
                 expected.offsets.values()
             );
             found.push(violation(19, restore.at, text));
+        }
+    }
+    found
+}
+
+/// Breaks if a key group goes to a subtask that does not own it, or to none, or a split is lost or read twice.
+pub fn rescaled(history: &History) -> Vec<Violation> {
+    let Some(baseline) = &history.baseline else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for (uid, old) in &baseline.images {
+        let subtasks = history.plan.subtasks_of(uid);
+        let first = |id: &SubtaskId| {
+            let restores = history.restores.iter();
+            restores.into_iter().find(|restore| restore.subtask == *id)
+        };
+        let restores: Vec<&Restore> = subtasks.iter().filter_map(first).collect();
+        let Some(at) = restores.iter().map(|restore| restore.at).max() else {
+            continue;
+        };
+        let mut cells = BTreeMap::new();
+        let mut offsets = Vec::new();
+        for restore in &restores {
+            let plan = history.plan.subtask(restore.subtask);
+            for ((window, key), value) in &restore.got.cells {
+                if !plan
+                    .key_groups
+                    .contains(&key_group(key, plan.max_parallelism))
+                {
+                    let name = history.plan.subtask_name(restore.subtask);
+                    let text = format!("{name} begins with key {key}, which is not its own");
+                    found.push(violation(28, restore.at, text));
+                }
+                cells.insert((*window, key.clone()), *value);
+            }
+            offsets.extend(restore.got.offsets.iter().map(|(split, at)| (*split, *at)));
+        }
+        if cells != old.cells {
+            let (now, before) = (cells.len(), old.cells.len());
+            let text =
+                format!("{uid} begins with {now} keys; the snapshot has {before}, or others");
+            found.push(violation(28, at, text));
+        }
+        offsets.sort_unstable();
+        if !offsets
+            .iter()
+            .copied()
+            .eq(old.offsets.iter().map(|(split, at)| (*split, *at)))
+        {
+            let text = format!("{uid} begins with other splits than the snapshot has");
+            found.push(violation(29, at, text));
+        }
+        let sizes = restores.iter().map(|restore| restore.got.offsets.len());
+        let (least, most) = (sizes.clone().min(), sizes.max());
+        let is_even = most.unwrap_or(0) <= least.unwrap_or(0) + 1;
+        if baseline.is_rescaled(uid, subtasks.len()) && !is_even {
+            let text = format!("the splits of {uid} are dealt out unevenly");
+            found.push(violation(29, at, text));
         }
     }
     found
