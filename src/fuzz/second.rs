@@ -111,7 +111,10 @@ fn changed(chance: &mut Chance, job: &JobGraph, story: &Story) -> JobGraph {
     let mut changed = job.clone();
     for vertex in &mut changed.vertices {
         let max = vertex.effective_max_parallelism().min(3);
-        if chance.percent(60) {
+        let gets_all = job
+            .inputs_of(&vertex.uid)
+            .any(|edge| edge.partitioning == Partitioning::Broadcast);
+        if chance.percent(60) && !gets_all {
             vertex.parallelism = chance.small(1, max);
         }
         // Such costs name subtasks that may be gone.
@@ -137,7 +140,12 @@ fn changed(chance: &mut Chance, job: &JobGraph, story: &Story) -> JobGraph {
             BackendKind::RocksDb => BackendKind::Heap,
         };
     }
-    if validate(&changed).is_empty() {
+    // How often a broadcast record counts follows from the parallelism of those who get it.
+    let is_same = |edge: &crate::model::Edge| {
+        let parallelism = |job: &JobGraph| job.vertex(&edge.to).map(|to| to.parallelism);
+        edge.partitioning != Partitioning::Broadcast || parallelism(job) == parallelism(&changed)
+    };
+    if validate(&changed).is_empty() && job.edges.iter().all(is_same) {
         changed
     } else {
         // Two forward edges that meet, say. Unchanged, it is a job still.

@@ -289,14 +289,14 @@ fn new_splits(plan: &ExecutionGraph, metadata: &CheckpointMetadata) -> BTreeMap<
     let mut renamed = BTreeMap::new();
     let mut next = 0;
     for operator in &metadata.operators {
-        let Some(count) = split_count(operator) else {
-            continue;
-        };
         let uid = plan
             .subtasks
             .iter()
             .find(|subtask| subtask.operator_id == operator.id)
             .map(|subtask| &subtask.uid);
+        // A source that had finished does not say how many it had: as many as now.
+        let now = || uid.map_or(0, |uid| plan.splits_of(uid).count());
+        let count = split_count(operator).unwrap_or_else(|| to_u32(now()));
         for split in uid.into_iter().flat_map(|uid| plan.splits_of(uid)) {
             renamed.insert(SplitId(next + split.index), split.id);
         }

@@ -48,8 +48,8 @@ pub(super) struct Features {
 
 pub(super) const FEATURES: Features = Features {
     at_least_once: true,
-    stop_the_world: false,
-    unaligned: false,
+    stop_the_world: true,
+    unaligned: true,
     interval: true,
     strategies: true,
     crash_many: true,

@@ -4,12 +4,9 @@ use std::collections::BTreeMap;
 
 use super::lane::Taken;
 use super::{Capture, History, Image, Lane, Restore, Story};
-use crate::engine::event::{ChannelSide, EventKind, SubtaskStatus};
+use crate::engine::event::{EventKind, SubtaskStatus};
 use crate::model::key_group::{key_group, owner};
-use crate::model::{
-    ChannelId, CheckpointId, Decimal, Key, Origin, Record, SplitId, StreamElement, SubtaskId,
-    TimeWindow,
-};
+use crate::model::{ChannelId, CheckpointId, Decimal, Key, Origin, SplitId, SubtaskId, TimeWindow};
 
 impl History<'_> {
     pub(super) fn apply(&mut self, at: usize, event: &EventKind) {
@@ -19,7 +16,6 @@ impl History<'_> {
             | EventKind::Taken { .. }
             | EventKind::TakenAhead { .. }
             | EventKind::BarrierPromoted { .. }
-            | EventKind::InFlightRestored { .. }
             | EventKind::ChannelCleared { .. }
             | EventKind::InputBlocked { .. }
             | EventKind::InputUnblocked { .. } => self.apply_channel(at, event),
@@ -61,12 +57,6 @@ impl History<'_> {
                 place,
                 ..
             } => self.lane(*channel).send(element, at, Some(*place as usize)),
-            EventKind::InFlightRestored {
-                channel,
-                side,
-                records,
-                ..
-            } => self.put_back(at, *channel, (*side, records)),
             EventKind::Taken { channel } => self.take(*channel, 0, at),
             EventKind::TakenAhead { channel, place } => self.take(*channel, *place as usize, at),
             EventKind::BarrierPromoted {
@@ -92,20 +82,6 @@ impl History<'_> {
                 checkpoint,
             } => self.unblock(*channel, *checkpoint, at),
             _ => {}
-        }
-    }
-
-    /// Records of a checkpoint are on their channel again; those that had been received come first.
-    fn put_back(
-        &mut self,
-        at: usize,
-        channel: ChannelId,
-        (side, records): (ChannelSide, &[Record]),
-    ) {
-        for (index, record) in records.iter().enumerate() {
-            let place = (side == ChannelSide::Input).then_some(index);
-            let element = StreamElement::Record(record.clone());
-            self.lane(channel).send(&element, at, place);
         }
     }
 

@@ -44,7 +44,7 @@ fn sides<'a>(history: &'a History) -> Vec<Side<'a>> {
             let ended = lane.ended().is_some_and(|sent| sent < capture.at);
             let border = match barrier {
                 Some(sent) => Some(sent),
-                None if ended => Some(capture.at),
+                None if ended || stops_the_world(history) => Some(capture.at),
                 None => None,
             };
             sides.push(Side {
@@ -59,6 +59,11 @@ fn sides<'a>(history: &'a History) -> Vec<Side<'a>> {
         }
     }
     sides
+}
+
+/// There are no barriers then: the channels have been drained.
+fn stops_the_world(history: &History) -> bool {
+    history.job.config.checkpointing.mode == CheckpointMode::StopTheWorld
 }
 
 fn can_be_unaligned(alignment: Alignment) -> bool {
@@ -165,6 +170,9 @@ pub fn kept_only_unaligned(history: &History) -> Vec<Violation> {
 /// Breaks if a barrier goes out after the snapshot's step, not on all outputs, or behind records of the same step.
 pub fn barrier_first(history: &History) -> Vec<Violation> {
     let mut found = Vec::new();
+    if stops_the_world(history) {
+        return found;
+    }
     for capture in &history.captures {
         let step = history.events[capture.at].step;
         let start = history.events[..capture.at].partition_point(|event| event.step < step);

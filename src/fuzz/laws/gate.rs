@@ -23,7 +23,13 @@ pub fn increasing(history: &History) -> Vec<Violation> {
             .collect();
         taken.sort_unstable();
         for pair in taken.windows(2) {
-            if pair[0].1 >= pair[1].1 {
+            // One that may overtake goes past an older one that is given up.
+            let is_given_up = history
+                .checkpoints
+                .get(&pair[1].1)
+                .and_then(|story| story.aborted)
+                .is_some_and(|(at, _)| at < pair[0].0);
+            if pair[0].1 >= pair[1].1 && !is_given_up {
                 let name = history.plan.channel_name(lane.channel);
                 let text = format!(
                     "barrier {} is taken after {} on {name}",
