@@ -29,8 +29,9 @@ use play::{Limits, Played, play};
 
 /// Of so many seeds one is run twice, to see that both runs give the same events.
 const TWICE_EVERY: u64 = 16;
-/// How many smaller jobs are tried for one that fails.
+/// How many smaller jobs are tried for one that fails, and how many events they may have in all.
 const SHRINK_BUDGET: usize = 600;
+const SHRINK_EVENTS: usize = 1_000_000;
 /// Results that wait for an earlier seed's.
 const MAX_AHEAD: usize = 256;
 
@@ -162,11 +163,15 @@ fn smallest(
     dir: &Path,
     limits: Limits,
 ) -> (JobGraph, Violation) {
-    let broken = |job: &JobGraph| {
-        let violations = play_safely(job, dir, limits).violations;
-        violations
-            .into_iter()
-            .find(|found| found.law == violation.law)
+    let mut left = SHRINK_EVENTS;
+    let mut broken = |job: &JobGraph| {
+        if left == 0 {
+            return None;
+        }
+        let played = play_safely(job, dir, limits);
+        left = left.saturating_sub(played.events.len());
+        let mut found = played.violations.into_iter();
+        found.find(|found| found.law == violation.law)
     };
     let mut last = violation.clone();
     let job = shrink::shrink(job, SHRINK_BUDGET, |job| match broken(job) {

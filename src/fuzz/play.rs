@@ -28,7 +28,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             until_us: None,
-            max_steps: 60_000,
+            max_steps: 30_000,
         }
     }
 }

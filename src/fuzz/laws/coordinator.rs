@@ -237,7 +237,6 @@ pub fn store(history: &History) -> Vec<Violation> {
                     found.push(violation(16, at, text));
                 }
                 store.retain(|id| id != checkpoint);
-                continue;
             }
             EventKind::CommandAccepted {
                 command: Command::Restore { checkpoint },
@@ -271,13 +270,9 @@ pub fn store(history: &History) -> Vec<Violation> {
             }
             _ => {}
         }
-        let next_is_subsumption = history.events.get(at + 1).is_some_and(|next| {
-            matches!(
-                next.kind,
-                EventKind::Subsumed { .. } | EventKind::Released { .. }
-            )
-        });
-        if store.len() > retained && !next_is_subsumption {
+        let next = history.events.get(at + 1);
+        let step_goes_on = next.is_some_and(|next| next.step == event.step);
+        if store.len() > retained && !step_goes_on {
             let text = format!(
                 "{} checkpoints are kept, of at most {retained}",
                 store.len()
