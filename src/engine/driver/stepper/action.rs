@@ -106,12 +106,14 @@ impl Stepper {
         actions
     }
 
-    /// By subtask: when it has something to see to before the next record (Flink: `MailboxProcessor` runs all mails
-    /// before each default action); the end of time if it has nothing.
+    /// By subtask: when it has something to see to before the next record (Flink: `MailboxProcessor` runs the mails that
+    /// are there before each default action, but not those that come meanwhile, so that messages without end cannot
+    /// starve the records); the end of time if it has nothing.
     fn mails_us(&self, mails: &[(u64, Action)]) -> Vec<u64> {
         let mut mails_us = vec![u64::MAX; self.tasks.len()];
         for (at_us, mail) in mails {
             let subtask = match mail {
+                Action::ToTask(subtask) if self.tasks[subtask.index()].had_mail => continue,
                 Action::AlignmentTimeout(subtask) | Action::ToTask(subtask) => *subtask,
                 Action::DeliverAhead(channel) => self.plan.channel(*channel).to,
                 _ => continue,

@@ -23,6 +23,7 @@ impl Stepper {
             return;
         };
         self.net.taken = Some((channel, place));
+        self.tasks[to.index()].had_mail = false;
         match element {
             StreamElement::Record(record) => {
                 let task = &mut self.tasks[to.index()];

@@ -53,6 +53,8 @@ struct Task {
     next_emit_us: u64,
     /// One of its outputs is full.
     is_backpressured: bool,
+    /// The last thing that it saw to was a message: a record has its chance before the next one.
+    had_mail: bool,
     /// A source: when it is idle, if no record comes before. None: never, or it is.
     idle_at_us: Option<u64>,
     /// A source: it has nothing to read before this time, whatever happens to the job meanwhile.
@@ -128,6 +130,7 @@ impl Stepper {
             costs: costs_of(&job, plan),
             next_emit_us: 0,
             is_backpressured: false,
+            had_mail: false,
             idle_at_us: None,
             silent_until_us: 0,
             emitted: 0,
@@ -347,6 +350,7 @@ impl Stepper {
     }
 
     fn deliver_to_task(&mut self, id: SubtaskId) {
+        self.tasks[id.index()].had_mail = true;
         let Some((_, message)) = self.net.to_task[id.index()].pop_front() else {
             return;
         };

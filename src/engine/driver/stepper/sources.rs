@@ -48,6 +48,7 @@ impl Stepper {
     }
 
     pub(super) fn emit(&mut self, id: SubtaskId) {
+        self.tasks[id.index()].had_mail = false;
         let before = self.source_offset(id);
         self.turn(id, |subtask, turn| subtask.poll_source(1, turn));
         let emitted = self.source_offset(id).saturating_sub(before);
