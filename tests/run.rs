@@ -370,13 +370,13 @@ fn a_savepoint_of_the_past_is_not_made_again() {
     command(&mut run, Command::Savepoint { format });
     step_until(&mut run, |view| view.savepoints.len() == 1);
     let (_, name) = run.view().savepoints[0].clone();
-    assert_eq!(names_in(dir.path()), [name.clone()]);
+    assert_eq!(names_in(dir.path()), std::slice::from_ref(&name));
     let after = run.view().position;
     step_until(&mut run, offset_is(7));
     act(&mut run, RunAction::SeekPosition(after));
     command(&mut run, Command::Checkpoint);
     assert_eq!(run.branches().len(), 1);
-    assert_eq!(names_in(dir.path()), [name.clone()]);
+    assert_eq!(names_in(dir.path()), std::slice::from_ref(&name));
     let told = run.savepoint_path(run.view().savepoints[0].0);
     assert_eq!(
         told,

@@ -50,18 +50,18 @@ pub fn of(history: &History, places: &Places) -> Option<Result<SecondLife, Strin
         claim: chance.one_of(&[ClaimMode::NoClaim, ClaimMode::Claim]),
         allow_non_restored_state: false,
     };
-    Some(begin(history, story, job, start))
+    Some(begin(history, story, &job, start))
 }
 
 fn begin(
     history: &History,
     story: &Story,
-    job: JobGraph,
+    job: &JobGraph,
     start: StartPoint,
 ) -> Result<SecondLife, String> {
     let metadata = start.storage.read_metadata(start.checkpoint);
     let metadata = metadata.map_err(|error| error.to_string())?;
-    let job = fit::adapt(&job, &metadata)?;
+    let job = fit::adapt(job, &metadata)?;
     let baseline = baseline(history, story, (&job, start.checkpoint));
     Ok(SecondLife {
         job,

@@ -242,7 +242,7 @@ fn a_claimed_savepoint_goes_when_it_is_subsumed() {
     );
 }
 
-/// Flink's RETAIN_ON_CANCELLATION. Breaks if a checkpoint folder is left where none is retained, or none where one is.
+/// Flink's `RETAIN_ON_CANCELLATION`. Breaks if a checkpoint folder is left where none is retained, or none where one is.
 #[test]
 fn a_retained_checkpoint_outlives_its_job_and_is_started_from() {
     let dir = tempfile::tempdir().unwrap();

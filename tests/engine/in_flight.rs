@@ -3,6 +3,7 @@
 use lockgate::engine::driver::assign;
 use lockgate::engine::event::ChannelSide;
 use lockgate::engine::in_flight;
+use lockgate::engine::operator;
 use lockgate::engine::plan::ExecutionGraph;
 use lockgate::engine::storage::{
     ChannelState, CheckpointMetadata, CheckpointStorage, MemoryStorage, SubtaskState,
@@ -155,13 +156,12 @@ fn records_follow_their_split() {
     let old_plan = ExecutionGraph::of(&sum_job(&[SOURCES[0]], MODULUS, 1));
     let (mut metadata, _) = with_records(&old_plan, &storage);
     let element = |index| {
-        let split = lockgate::engine::operator::Split {
+        let split = operator::Split {
             id: SplitId(index),
             index,
             offset: 0,
         };
-        use lockgate::engine::operator::{Source, SourceFeed};
-        Source::new(vec![split], 2, SourceFeed::Sequence, None).list_state()
+        operator::Source::new(vec![split], 2, operator::SourceFeed::Sequence, None).list_state()
     };
     for (subtask, index) in metadata.operators[0].subtasks.iter_mut().zip(0..) {
         subtask.lists = vec![element(index)];

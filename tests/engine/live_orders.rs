@@ -58,7 +58,7 @@ fn run(job: &JobGraph) -> Live {
         savepoints: Some(savepoints.clone()),
     };
     let options = LiveOptions {
-        until: Some(Duration::from_secs(60)),
+        until: Some(Duration::from_mins(1)),
         ..LiveOptions::default()
     };
     let plan = Arc::new(ExecutionGraph::of(job));
@@ -94,7 +94,7 @@ fn periodic_checkpoints_come_by_themselves_and_go_at_the_end() {
     assert_eq!(live.storage.list().unwrap(), [], "it has finished");
 }
 
-/// Breaks if several crashes, or a lost TaskManager, leave a thread or a record behind.
+/// Breaks if several crashes, or a lost `TaskManager`, leave a thread or a record behind.
 #[test]
 fn several_crashes_and_a_lost_task_manager_are_recovered_from() {
     let both = vec![(Uid::new("sum"), 0), (Uid::new("out"), 0)];

@@ -62,7 +62,7 @@ pub fn chain_job(sources: &[Source], modulus: u32, parallelism: u32) -> JobGraph
     let mut job = sum_job(sources, modulus, parallelism);
     let mut again = job.vertex(&Uid::new("sum")).unwrap().clone();
     again.uid = Uid::new("again");
-    again.name = "again".to_owned();
+    "again".clone_into(&mut again.name);
     job.vertices.push(again);
     for edge in &mut job.edges {
         if edge.from == Uid::new("sum") {

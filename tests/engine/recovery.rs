@@ -141,7 +141,7 @@ fn a_failure_while_another_lane_is_down_joins_it() {
     assert_eq!(rig.view().restarts, 1);
 }
 
-/// Slot `i` holds subtask `i` of every operator: with one slot each, TaskManager 2 holds the second lane.
+/// Slot `i` holds subtask `i` of every operator: with one slot each, `TaskManager` 2 holds the second lane.
 #[test]
 fn a_task_manager_takes_its_slots_with_it() {
     let mut job = lanes_job(Source::new(100, 60), 3);

@@ -84,15 +84,15 @@ impl Play {
             start,
             savepoints: Some(Arc::new(target)),
         };
-        let mut play = Self {
+        let mut begun = Self {
             stepper: Stepper::new(job.clone(), plan.clone(), resources)?,
             recording: Recording::new(job, plan),
             savepoints,
             storage,
             _work: work,
         };
-        play.record();
-        Ok(play)
+        begun.record();
+        Ok(begun)
     }
 
     fn record(&mut self) {
@@ -150,7 +150,7 @@ impl Play {
         Some((snapshot, self))
     }
 
-    fn to_the_end(mut self) -> Self {
+    fn played_out(mut self) -> Self {
         for _ in 0..1_000_000 {
             if !self.step() {
                 assert_eq!(self.recording.head().job, JobStatus::Finished);
@@ -226,7 +226,7 @@ proptest! {
         let mut changed = job(to, new);
         changed.vertices[0].parallelism = sources.0;
         changed.vertices[1].parallelism = sources.1;
-        let play = go_on(&changed, &snapshot, false).unwrap().to_the_end();
+        let play = go_on(&changed, &snapshot, false).unwrap().played_out();
         prop_assert_eq!(play.sums(), expected_sums(&SOURCES, MODULUS));
     }
 }
@@ -253,7 +253,7 @@ fn records_in_flight_move_to_other_subtasks() {
             with_records += usize::from(snapshot.metadata.has_in_flight());
             let mut changed = unaligned(new);
             changed.vertices[0].parallelism = new;
-            let play = go_on(&changed, &snapshot, false).unwrap().to_the_end();
+            let play = go_on(&changed, &snapshot, false).unwrap().played_out();
             assert_eq!(play.sums(), expected_sums(&SOURCES, MODULUS));
         }
     }
@@ -301,7 +301,7 @@ fn an_operator_with_a_uid_is_found_in_a_changed_graph() {
     let (snapshot, _play) = saved(&job(BackendKind::Heap, 2), SavepointFormat::Canonical);
     let mut changed = with_map(job(BackendKind::Heap, 2), "new", false);
     changed.vertices.reverse();
-    let play = go_on(&changed, &snapshot, false).unwrap().to_the_end();
+    let play = go_on(&changed, &snapshot, false).unwrap().played_out();
     assert_eq!(play.sums(), expected_sums(&SOURCES, MODULUS));
 }
 
@@ -350,7 +350,7 @@ fn without_uids_a_changed_graph_loses_its_state() {
     };
     let same = without_uids(job(BackendKind::Heap, 2));
     let (snapshot, _play) = saved(&same, SavepointFormat::Canonical);
-    let play = go_on(&same, &snapshot, false).unwrap().to_the_end();
+    let play = go_on(&same, &snapshot, false).unwrap().played_out();
     assert_eq!(play.sums(), expected_sums(&SOURCES, MODULUS));
     let changed = without_uids(with_map(job(BackendKind::Heap, 2), "new", false));
     let sentence = refusal(&changed, &snapshot);
@@ -369,7 +369,7 @@ fn the_max_parallelism_stays() {
     changed.vertices[2].max_parallelism = None;
     let adapted = fit::adapt(&changed, &snapshot.metadata).unwrap();
     assert_eq!(adapted.vertices[2].max_parallelism, Some(12));
-    let play = go_on(&changed, &snapshot, false).unwrap().to_the_end();
+    let play = go_on(&changed, &snapshot, false).unwrap().played_out();
     assert_eq!(play.sums(), expected_sums(&SOURCES, MODULUS));
     changed.vertices[2].parallelism = 13;
     let sentence = refusal(&changed, &snapshot);

@@ -91,7 +91,7 @@ fn unaligned_is_quick_and_holds_what_it_has_overtaken() {
         restored.filter(|event| matches!(event.kind, EventKind::InFlightRestored { .. }));
     assert!(restored.count() > 0, "they were put back");
     let aligned = play("unaligned.ron", |job| {
-        job.config.checkpointing.unaligned = false
+        job.config.checkpointing.unaligned = false;
     });
     assert_eq!(persisted(&aligned, 1), 0);
     assert!(duration_us(&run, 1) * 3 < duration_us(&aligned, 1));
@@ -147,7 +147,7 @@ fn backpressure_lets_a_checkpoint_expire() {
     assert_eq!(state(&run), all_once(90));
 
     let unaligned = play("backpressure.ron", |job| {
-        job.config.checkpointing.unaligned = true
+        job.config.checkpointing.unaligned = true;
     });
     assert!(duration_us(&unaligned, 2) < 1_000_000);
     assert!(persisted(&unaligned, 2) > 0);

@@ -75,7 +75,7 @@ fn a_plain_savepoint_has_a_number_and_no_side_effects() {
     complete(&mut rig, 2);
     let (checkpoint, name) = rig.view().savepoints[0].clone();
     assert_eq!(checkpoint, id(2));
-    assert_eq!(savepoints.names(), [name.clone()]);
+    assert_eq!(savepoints.names(), std::slice::from_ref(&name));
     assert!(name.starts_with("savepoint-") && name.len() == 29, "{name}");
     assert_eq!(rig.view().store, [id(1)]);
     rig.crash("sum", 0);

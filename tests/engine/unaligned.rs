@@ -313,7 +313,7 @@ fn a_checkpoint_that_aligns_for_too_long_becomes_unaligned() {
         checkpoint
             .subtasks
             .values()
-            .any(|snapshot| snapshot.is_unaligned())
+            .any(lockgate::recording::view::SnapshotView::is_unaligned)
     );
 }
 

@@ -17,11 +17,13 @@ fn open(window: &mut Window, group: &str) {
 
 /// Choose `option` in the list of the setting `label`.
 fn choose(window: &mut Window, label: &str, option: &str) {
-    let combo = window
-        .query_all_by_label(label)
-        .find(|node| node.accesskit_node().role() == Role::ComboBox)
-        .unwrap();
-    combo.click();
+    let mut nodes = window.query_all_by_label(label);
+    let combo = nodes.find(|node| node.accesskit_node().role() == Role::ComboBox);
+    assert!(combo.is_some(), "{label} is a list");
+    if let Some(combo) = combo {
+        combo.click();
+    }
+    drop(nodes);
     window.run_steps(3);
     click(window, option);
 }

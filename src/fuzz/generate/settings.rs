@@ -54,7 +54,7 @@ fn checkpointing(chance: &mut Chance) -> CheckpointConfig {
         } else {
             0
         },
-        max_concurrent: if unaligned {
+        max_concurrent: if unaligned || mode == CheckpointMode::StopTheWorld {
             1
         } else {
             chance.one_of(&[1, 1, 1, 2, 3])

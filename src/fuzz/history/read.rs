@@ -313,7 +313,7 @@ impl History<'_> {
                     expected = Some(captured);
                 }
             }
-            Some(None) => image = self.from_baseline((subtask, from), got.clone()),
+            Some(None) => image = self.begun_from((subtask, from), got.clone()),
         }
         self.tasks[subtask.index()].image = image;
         self.restores.push(Restore {
@@ -327,11 +327,7 @@ impl History<'_> {
 
     /// What it begins with of an earlier run's snapshot. Whose records were counted there is kept with the operator's
     /// first subtask: all of them begin again together.
-    fn from_baseline(
-        &self,
-        (subtask, from): (SubtaskId, Option<CheckpointId>),
-        got: Image,
-    ) -> Image {
+    fn begun_from(&self, (subtask, from): (SubtaskId, Option<CheckpointId>), got: Image) -> Image {
         let plan = self.plan.subtask(subtask);
         let baseline = self
             .baseline

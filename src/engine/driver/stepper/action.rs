@@ -118,8 +118,8 @@ impl Stepper {
                 Action::DeliverAhead(channel) => self.plan.channel(*channel).to,
                 _ => continue,
             };
-            let mail_us = &mut mails_us[subtask.index()];
-            *mail_us = (*mail_us).min((*at_us).max(self.net.now_us));
+            let first_us = &mut mails_us[subtask.index()];
+            *first_us = (*first_us).min((*at_us).max(self.net.now_us));
         }
         mails_us
     }
