@@ -1,7 +1,7 @@
 //! The 33 laws of checkpointing, and what fails when one of them breaks.
 //!
 //! *Fuzz n* is the oracle of law n in `src/fuzz/laws`: it reads the event log of a random run and nothing else, and is
-//! named by `lockgate fuzz`. The seeds below run in every test; ten thousand did before this was written.
+//! named by `lockgate fuzz`. The seeds below run in every test; whoever changes the engine runs thousands more by hand.
 //!
 //! | law | what it says | breaks if | found by |
 //! |---|---|---|---|
