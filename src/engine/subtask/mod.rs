@@ -123,15 +123,6 @@ impl Subtask {
         matches!(self.phase, Phase::Initializing { .. })
     }
 
-    /// How many restored records it must process before it counts as running.
-    #[must_use]
-    pub fn restored_left(&self) -> usize {
-        match self.phase {
-            Phase::Initializing { records } => records,
-            _ => 0,
-        }
-    }
-
     /// Whether it is a source that may emit.
     #[must_use]
     pub fn is_reading(&self) -> bool {
@@ -287,12 +278,15 @@ impl Subtask {
         }
         self.completed = checkpoint;
         self.operator.on_complete(checkpoint, out)?;
-        if self.stopping.is_some_and(|stopping| stopping <= checkpoint) {
+        if self.stopping == Some(checkpoint) {
             self.stopping = None;
             self.finish(out);
             return Ok(());
         }
-        let is_final = self.final_from.is_some_and(|first| checkpoint >= first);
+        // Whoever has stopped waits for the news of that savepoint and no other (Flink: `isCurrentSyncSavepoint`): had it
+        // failed, and that news been lost, a later checkpoint would end what must go on.
+        let is_final =
+            self.stopping.is_none() && self.final_from.is_some_and(|first| checkpoint >= first);
         if let Phase::EndOfData { confirmed } = &mut self.phase {
             *confirmed |= is_final;
             self.finish_if_done(out);

@@ -11,7 +11,6 @@ mod deliveries;
 mod failover;
 mod faults;
 mod halt;
-mod invariants;
 mod net;
 mod orders;
 mod outside;
@@ -166,9 +165,9 @@ impl Stepper {
         let ready = ids.into_iter().zip(ready).collect();
         stepper.begin_silent();
         stepper.deploy(start.map(|(checkpoint, _)| checkpoint), ready);
-        if stepper.coordinator.is_periodic() {
+        if stepper.coordinator.is_periodic() && stepper.status == JobStatus::Running {
             let random = Some(stepper.rng.next());
-            stepper.start_scheduler(random);
+            stepper.coordinator.start_scheduler(0, random);
         }
         Ok(stepper)
     }
