@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may end where it stands")]
 
+#[path = "cli/fuzz.rs"]
+mod fuzz;
 #[path = "cli/savepoints.rs"]
 mod savepoints;
 

@@ -16,8 +16,6 @@ mod coordinator_laws;
 mod crashes;
 #[path = "engine/cut.rs"]
 mod cut;
-#[path = "engine/deployment.rs"]
-mod deployment;
 #[path = "engine/drivers.rs"]
 mod drivers;
 #[path = "engine/end_of_data.rs"]

@@ -7,10 +7,8 @@ use std::thread;
 use indicatif::ProgressBar;
 
 use super::Exit;
-use crate::engine::event::TraceEvent;
 use crate::fuzz::play::Limits;
 use crate::fuzz::{self, Failure, Outcome};
-use crate::project;
 
 /// The options of `lockgate fuzz`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -80,23 +78,10 @@ pub fn fuzz(args: &FuzzArgs) -> Exit {
 
 /// Says what is wrong, and writes the job that shows it.
 fn tell(failure: &Failure, out: Option<&Path>) -> Result<(), String> {
-    let path = out
-        .unwrap_or(Path::new("."))
-        .join(format!("fuzz-{}.ron", failure.seed));
-    let written = out
-        .map_or(Ok(()), std::fs::create_dir_all)
-        .and_then(|()| std::fs::write(&path, failure.to_text()))
-        .and_then(|()| write_trace(&failure.events, &path.with_extension("jsonl")))
-        .and_then(|()| match &failure.second {
-            None => Ok(()),
-            Some((job, events)) => {
-                std::fs::write(path.with_extension("second.ron"), project::to_text(job))?;
-                write_trace(events, &path.with_extension("second.jsonl"))
-            }
-        });
-    written.map_err(|error| {
-        let path = path.display();
-        format!("The failing job cannot be written to {path}: {error}. Choose another --out.")
+    let folder = out.unwrap_or(Path::new("."));
+    let path = failure.write(folder).map_err(|error| {
+        let folder = folder.display();
+        format!("The failing job cannot be written into {folder}: {error}. Choose another --out.")
     })?;
     let (seed, found) = (failure.seed, &failure.violation);
     let line = format!(
@@ -109,16 +94,6 @@ fn tell(failure: &Failure, out: Option<&Path>) -> Result<(), String> {
     // Whoever reads may have seen enough.
     let _ = io::stdout().write_all(line.as_bytes());
     Ok(())
-}
-
-/// Every event of the failing run as one line of JSON.
-fn write_trace(events: &[TraceEvent], path: &Path) -> io::Result<()> {
-    let mut file = io::BufWriter::new(std::fs::File::create(path)?);
-    for event in events {
-        serde_json::to_writer(&mut file, event)?;
-        file.write_all(b"\n")?;
-    }
-    file.flush()
 }
 
 #[cfg(test)]

@@ -8,10 +8,13 @@
 //! The laws look at the event log alone: an oracle that asked the engine would believe it.
 
 mod chance;
+mod end;
+pub mod fold;
 pub mod generate;
 pub mod history;
 pub mod laws;
 pub mod play;
+mod replay;
 mod second;
 mod shrink;
 
@@ -23,9 +26,8 @@ use std::{io, thread};
 
 use crate::engine::event::TraceEvent;
 use crate::model::JobGraph;
-use crate::project;
 use history::Violation;
-use play::{Limits, Played, play};
+use play::{Limits, Played, SecondRun, play};
 
 /// Of so many seeds one is run twice, to see that both runs give the same events.
 const TWICE_EVERY: u64 = 16;
@@ -46,23 +48,8 @@ pub struct Failure {
     pub shrunk: Violation,
     /// What happens in it.
     pub events: Vec<TraceEvent>,
-    /// The changed job that took up what that one had left, and what happened there.
-    pub second: Option<(JobGraph, Vec<TraceEvent>)>,
-}
-
-impl Failure {
-    /// A job file that replays it.
-    #[must_use]
-    pub fn to_text(&self) -> String {
-        let law = self.shrunk.law;
-        format!(
-            "// From seed {}. It breaks law {law} ({}):\n// {}.\n{}",
-            self.seed,
-            laws::sentence(law),
-            self.shrunk.sentence,
-            project::to_text(&self.job)
-        )
-    }
+    /// What followed from what that one had left.
+    pub second: Option<SecondRun>,
 }
 
 /// What was seen of one seed.

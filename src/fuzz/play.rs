@@ -4,16 +4,19 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::end::{self, End, Verdict};
+use super::fold::projection_of;
 use super::history::{Baseline, History, Violation};
 use super::laws;
 use super::second::{self, SecondLife};
 use crate::engine::driver::resources::SavepointTarget;
 use crate::engine::driver::stepper::Stepper;
 use crate::engine::driver::{Feeds, Resources, StartPoint};
-use crate::engine::event::{EventKind, JobStatus, TraceEvent};
+use crate::engine::event::TraceEvent;
 use crate::engine::plan::ExecutionGraph;
-use crate::engine::storage::{self, CheckpointStorage, MemoryStorage};
-use crate::model::{JobGraph, RestartStrategy};
+use crate::engine::storage::{self, CheckpointMetadata, CheckpointStorage, MemoryStorage};
+use crate::model::{ClaimMode, JobGraph};
+use crate::recording::View;
 
 /// How long a run may last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,12 +36,24 @@ impl Default for Limits {
     }
 }
 
+/// After so many steps the fold of the log is compared with the engine.
+const FOLD_EVERY: usize = 61;
+
 /// What happened, and what was wrong with it.
 pub struct Played {
     pub events: Vec<TraceEvent>,
     pub violations: Vec<Violation>,
-    /// The changed job that took up what this run had left, and what happened in it.
-    pub second: Option<(JobGraph, Vec<TraceEvent>)>,
+    pub second: Option<SecondRun>,
+}
+
+/// The changed job that took up what a run had left, and what happened in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SecondRun {
+    pub job: JobGraph,
+    pub claim: ClaimMode,
+    /// All of the snapshot that it started from.
+    pub snapshot: CheckpointMetadata,
+    pub events: Vec<TraceEvent>,
 }
 
 /// Runs `job` in `dir`, an empty folder of its own that need not exist; then a changed job, from a snapshot that the first
@@ -55,15 +70,21 @@ pub fn play(job: &JobGraph, dir: &Path, limits: Limits) -> Played {
             job,
             start,
             baseline,
+            snapshot,
         })) => {
-            let id = baseline.checkpoint;
+            let (id, claim) = (baseline.checkpoint, start.claim);
             let (next, _) = live(&job, (&dir.join("2"), Some((start, baseline))), limits);
             let told = next.violations.into_iter().map(|found| Violation {
                 sentence: format!("in a changed job, started from {id}: {}", found.sentence),
                 ..found
             });
             played.violations.extend(told);
-            played.second = Some((job, next.events));
+            played.second = Some(SecondRun {
+                job,
+                claim,
+                snapshot,
+                events: next.events,
+            });
         }
     }
     played
@@ -78,7 +99,7 @@ fn live(
     limits: Limits,
 ) -> (Played, Second) {
     let plan = Arc::new(ExecutionGraph::of(job));
-    let (point, baseline) = start.unzip();
+    let (point, baseline) = start.clone().unzip();
     let savepoints = Arc::new(SavepointsInMemory::default());
     let started = storage::open(job.config.storage, &dir.join("checkpoints"))
         .map_err(|error| error.to_string())
@@ -93,20 +114,39 @@ fn live(
             let stepper = Stepper::new(Arc::new(job.clone()), plan.clone(), resources)?;
             Ok((storage, stepper))
         });
-    let (storage, mut stepper) = match started {
+    let (storage, stepper) = match started {
         Ok(started) => started,
         Err(reason) => return (refused(&reason), None),
     };
-    let (events, end) = run(&mut stepper, limits);
+    let mut course = Course {
+        stepper,
+        plan: &plan,
+        events: Vec::new(),
+        view: View::new(&plan, job.script.len()),
+        contradiction: None,
+    };
+    let end = course.run(limits);
+    let Course {
+        events,
+        contradiction,
+        ..
+    } = course;
     let history = History::read(job, &plan, &events, baseline);
     let mut violations = laws::check(&history);
     let at = events.len().saturating_sub(1);
-    let is_deaf = events
-        .iter()
-        .any(|event| matches!(event.kind, EventKind::NotificationLost { .. }));
-    violations.extend(judge_end(job, end, is_deaf).map(|sentence| Violation {
+    let wrong_end = match end::judge(&history, end) {
+        Verdict::Sound => None,
+        Verdict::Wrong(sentence) => Some(sentence),
+        Verdict::TooImpatient => ends_for_no_reason(job, (dir, start), limits),
+    };
+    violations.extend(wrong_end.map(|sentence| Violation {
         law: 0,
         sentence,
+        at,
+    }));
+    violations.extend(contradiction.map(|at| Violation {
+        law: 0,
+        sentence: format!("after event {at} the fold of the log is not what the engine holds"),
         at,
     }));
     let second = match history.baseline {
@@ -119,6 +159,29 @@ fn live(
         second: None,
     };
     (played, second)
+}
+
+/// What is wrong with the end of a job whose own time limits seem to keep it from ending: without them it must end.
+fn ends_for_no_reason(
+    job: &JobGraph,
+    (dir, start): (&Path, Option<(StartPoint, Baseline)>),
+    limits: Limits,
+) -> Option<String> {
+    let patient = end::patient(job);
+    if patient == *job {
+        return Some("the job does not end".to_owned());
+    }
+    if start
+        .as_ref()
+        .is_some_and(|(start, _)| start.claim == ClaimMode::Claim)
+    {
+        // What it would start from again is perhaps deleted.
+        return None;
+    }
+    let (again, _) = live(&patient, (&dir.join("patient"), start), limits);
+    let mut wrong = again.violations.into_iter().filter(|found| found.law == 0);
+    let found = wrong.next()?;
+    Some(format!("even without its time limits: {}", found.sentence))
 }
 
 fn refused(reason: &str) -> Played {
@@ -152,61 +215,54 @@ impl SavepointTarget for SavepointsInMemory {
     fn open(&self, name: &str) -> Result<(String, Arc<dyn CheckpointStorage>), String> {
         let storage: Arc<dyn CheckpointStorage> = Arc::new(MemoryStorage::default());
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let name = format!("{name}-{}", all.len());
-        all.insert(name.clone(), storage.clone());
-        Ok((name, storage))
+        all.insert(name.to_owned(), storage.clone());
+        Ok((name.to_owned(), storage))
     }
 }
 
-/// Why a run is over.
-enum End {
-    Over,
-    /// Nothing can happen any more, but the job has not ended.
-    Stands(JobStatus),
-    TimeIsUp,
-    TooManySteps,
+/// A run under way: the engine, its log, and what is folded from that.
+struct Course<'a> {
+    stepper: Stepper,
+    plan: &'a ExecutionGraph,
+    events: Vec<TraceEvent>,
+    view: View,
+    /// The first event after which the fold was not what the engine holds.
+    contradiction: Option<usize>,
 }
 
-fn run(stepper: &mut Stepper, limits: Limits) -> (Vec<TraceEvent>, End) {
-    let until_us = limits.until_us.unwrap_or(u64::MAX);
-    let mut events = stepper.take_log();
-    for _ in 0..limits.max_steps {
-        let goes_on = stepper.step_until(until_us);
-        events.append(&mut stepper.take_log());
-        if !goes_on {
-            let status = stepper.status().clone();
-            let end = match status {
-                status if status.is_terminal() => End::Over,
-                _ if stepper.next_at_us().is_some() => End::TimeIsUp,
-                status => End::Stands(status),
-            };
-            return (events, end);
+impl Course<'_> {
+    fn run(&mut self, limits: Limits) -> End {
+        let until_us = limits.until_us.unwrap_or(u64::MAX);
+        self.fold();
+        for step in 0..limits.max_steps {
+            let goes_on = self.stepper.step_until(until_us);
+            self.fold();
+            if step.is_multiple_of(FOLD_EVERY) || !goes_on {
+                self.compare();
+            }
+            if !goes_on {
+                let status = self.stepper.status().clone();
+                return match status {
+                    status if status.is_terminal() => End::Over,
+                    _ if self.stepper.next_at_us().is_some() => End::TimeIsUp,
+                    status => End::Stands(status),
+                };
+            }
+        }
+        End::TooManySteps
+    }
+
+    fn fold(&mut self) {
+        for event in self.stepper.take_log() {
+            self.view.apply(self.plan, &event);
+            self.events.push(event);
         }
     }
-    (events, End::TooManySteps)
-}
 
-/// What is wrong with the way a run ended, if anything is. `is_deaf`: news of a checkpoint was lost.
-fn judge_end(job: &JobGraph, end: End, is_deaf: bool) -> Option<String> {
-    match end {
-        End::Over | End::TimeIsUp => None,
-        // Down, and nobody is there to restore it.
-        End::Stands(JobStatus::Restarting { .. })
-            if job.config.restart == RestartStrategy::Manual =>
-        {
-            None
+    fn compare(&mut self) {
+        let engine = self.stepper.project();
+        if projection_of(&self.view, self.plan, &engine) != engine {
+            self.contradiction.get_or_insert(self.events.len());
         }
-        // A subtask that missed the news of the final checkpoint waits for the next one, and none is due.
-        End::Stands(JobStatus::Running)
-            if is_deaf && job.config.checkpointing.interval_ms.is_none() =>
-        {
-            None
-        }
-        End::Stands(status) => Some(format!(
-            "nothing can happen any more, but the job is {status:?}"
-        )),
-        // Where checkpoints may expire, the last one may do so again and again.
-        End::TooManySteps if job.config.checkpointing.timeout_ms < 60_000 => None,
-        End::TooManySteps => Some("the job does not end".to_owned()),
     }
 }

@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use super::chance::Chance;
 use super::history::{Baseline, History, Image, Story};
+use super::laws;
 use crate::engine::driver::{StartPoint, fit};
 use crate::engine::event::{CheckpointKind, EventKind};
 use crate::engine::plan::ExecutionGraph;
-use crate::engine::storage::CheckpointStorage;
+use crate::engine::storage::{CheckpointMetadata, CheckpointStorage, StreamHandle};
 use crate::model::{
-    BackendKind, CheckpointId, ClaimMode, FailoverStrategy, JobGraph, Partitioning,
+    BackendKind, CheckpointId, ClaimMode, FailoverStrategy, JobGraph, Origin, Partitioning,
     SavepointFormat, SplitId, Uid, validate,
 };
 
@@ -22,6 +23,8 @@ pub struct SecondLife {
     pub job: JobGraph,
     pub start: StartPoint,
     pub baseline: Baseline,
+    /// All of the snapshot, for whoever wants to start from it again: the run may delete what it claims.
+    pub snapshot: CheckpointMetadata,
 }
 
 /// The storage of the run, and of each savepoint by name.
@@ -60,13 +63,18 @@ fn begin(
     start: StartPoint,
 ) -> Result<SecondLife, String> {
     let metadata = start.storage.read_metadata(start.checkpoint);
-    let metadata = metadata.map_err(|error| error.to_string())?;
-    let job = fit::adapt(job, &metadata)?;
+    let mut snapshot = metadata.map_err(|error| error.to_string())?;
+    let job = fit::adapt(job, &snapshot)?;
+    for stream in snapshot.streams_mut() {
+        let bytes = start.storage.read_stream(stream);
+        *stream = StreamHandle::Inline(bytes.map_err(|error| error.to_string())?.into());
+    }
     let baseline = baseline(history, story, (&job, start.checkpoint));
     Ok(SecondLife {
         job,
         start,
         baseline,
+        snapshot,
     })
 }
 
@@ -168,6 +176,10 @@ fn baseline(
         let new = plan.splits_of(&old.uid).find(|new| new.index == old.index);
         new.map_or(SplitId(u32::MAX), |new| new.id)
     };
+    let renumber = |origin: Origin| Origin {
+        split: new_split(origin.split),
+        offset: origin.offset,
+    };
     let mut images: BTreeMap<Uid, Image> = BTreeMap::new();
     for index in story.captures.values() {
         let capture = &history.captures[*index];
@@ -180,17 +192,21 @@ fn baseline(
         let cells = old.cells.iter();
         let cells = cells.map(|(cell, value)| (cell.clone(), *value));
         image.cells.extend(cells);
-        let seen = old.seen.iter().map(|origin| crate::model::Origin {
-            split: new_split(origin.split),
-            offset: origin.offset,
-        });
-        image.seen.extend(seen);
+        image.seen.extend(old.seen.iter().copied().map(renumber));
     }
+    let sinks = history.job.vertices.iter().filter(|old| old.is_sink());
+    let written = sinks.map(|old| {
+        let taken = laws::taken_by(history, story, &old.uid).into_iter();
+        let renumbered = taken.map(|(origin, count)| (renumber(origin), count));
+        (old.uid.clone(), renumbered.collect())
+    });
+    let written = written.collect();
     let old = history.job.vertices.iter();
     let parallelism = old.map(|old| (old.uid.clone(), old.parallelism as usize));
     Baseline {
         checkpoint,
         images,
         parallelism: parallelism.collect(),
+        written,
     }
 }

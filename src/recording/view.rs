@@ -130,6 +130,9 @@ pub struct SubtaskView {
     pub counted: Lineage,
     /// Keyed sums: the state with which this subtask last finished.
     pub at_finish: Option<Arc<(BTreeMap<Key, Row>, Lineage)>>,
+    /// It had finished before the checkpoint that it was restored from: the engine holds no state for it any more (Flink
+    /// restarts fully finished operators as no-ops), and `rows` are what it last finished with.
+    pub is_restored_finished: bool,
 }
 
 impl SubtaskView {

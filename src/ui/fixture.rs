@@ -66,6 +66,7 @@ fn idle_subtask() -> SubtaskView {
         splits: Vec::new(),
         rows: BTreeMap::new(),
         at_finish: None,
+        is_restored_finished: false,
         windows: BTreeMap::new(),
         late: 0,
         watermark: EventTime::NONE,

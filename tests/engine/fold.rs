@@ -1,117 +1,23 @@
 //! Law: the log is complete. What the window folds from it is what the engine itself holds, and every way of getting
 //! to a position gives the same view.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lockgate::engine::driver::stepper::{OpenTransaction, Projection, sorted_names};
 use lockgate::engine::event::SubtaskStatus;
-use lockgate::engine::plan::SubtaskPlan;
+use lockgate::fuzz::fold::projection_of;
 use lockgate::model::{
-    Command, Decimal, EventTimeSpec, Fault, FaultKind, JobGraph, Key, OperatorSpec,
-    RestartStrategy, SavepointFormat, SinkKind, SourcePause, StreamElement, TimeWindow, Uid,
-    WindowAggregate,
+    Command, EventTimeSpec, Fault, FaultKind, JobGraph, RestartStrategy, SavepointFormat, SinkKind,
+    SourcePause, Uid, WindowAggregate,
 };
-use lockgate::recording::view::{CheckpointStatus, Row, SubtaskView};
-use lockgate::recording::{Recording, View};
+use lockgate::recording::View;
 use proptest::prelude::*;
 
 use crate::rig::{MemorySavepoints, Rig, Source, lanes_job, set_sink, sum_job, transactional};
 use crate::windows::{on_time, source, window_job};
 
-/// The view, in the engine's own terms.
-fn project(view: &View, recording: &Recording, engine: &Projection) -> Projection {
-    let rows = |index: usize| -> BTreeMap<Key, Decimal> {
-        let rows = &view.subtasks[index].rows;
-        rows.iter()
-            .map(|(key, row)| (key.clone(), row.value))
-            .collect()
-    };
-    let windows = |index: usize| -> BTreeMap<(TimeWindow, Key), Decimal> {
-        let windows = &view.subtasks[index].windows;
-        let value = |(place, row): (&(TimeWindow, Key), &Row)| (place.clone(), row.value);
-        windows.iter().map(value).collect()
-    };
-    let queue = |index: usize| -> Vec<(StreamElement, u64)> {
-        let queue = view.channels[index].queue.iter();
-        queue
-            .map(|item| (item.element.clone(), item.ready_us))
-            .collect()
-    };
-    let plans = recording.plan.subtasks.iter();
-    let sinks = plans
-        .zip(&view.subtasks)
-        .filter(|(plan, _)| matches!(plan.operator, OperatorSpec::Sink(_)));
-    let transactions = |(_, view): (&SubtaskPlan, &SubtaskView)| -> Vec<OpenTransaction> {
-        let open = view.sink.uncommitted.iter();
-        open.map(|tx| (tx.id, tx.timeout_us, tx.pre_committed, tx.records.clone()))
-            .collect()
-    };
-    let table = |uid| -> BTreeMap<Key, Decimal> {
-        let rows = view
-            .tables
-            .get(uid)
-            .into_iter()
-            .flat_map(|table| &table.rows);
-        rows.map(|(key, row)| (key.clone(), row.value)).collect()
-    };
-    let is_pending = |status| status == CheckpointStatus::Pending;
-    let pending = view
-        .checkpoints
-        .values()
-        .filter(|checkpoint| is_pending(checkpoint.status));
-    let subtasks = 0..recording.plan.subtasks.len();
-    Projection {
-        job: view.job.clone(),
-        statuses: view.subtasks.iter().map(|subtask| subtask.status).collect(),
-        // Where the engine holds nothing (the subtask is down), there is nothing to compare.
-        offsets: subtasks
-            .clone()
-            .map(|i| engine.offsets[i].map(|_| view.subtasks[i].offset))
-            .collect(),
-        rows: subtasks
-            .clone()
-            .map(|i| engine.rows[i].as_ref().map(|_| rows(i)))
-            .collect(),
-        windows: subtasks
-            .clone()
-            .map(|i| engine.windows[i].as_ref().map(|_| windows(i)))
-            .collect(),
-        event_time: subtasks
-            .map(|i| {
-                let subtask = &view.subtasks[i];
-                engine.event_time[i].map(|_| (subtask.watermark, subtask.is_idle))
-            })
-            .collect(),
-        channels: (0..view.channels.len()).map(queue).collect(),
-        uncommitted: sinks.clone().map(transactions).collect(),
-        tables: sinks.map(|(plan, _)| table(&plan.uid)).collect(),
-        blocked: view
-            .channels
-            .iter()
-            .map(|c| c.blocked.map(|(id, _)| id))
-            .collect(),
-        restored: view.channels.iter().map(|c| c.restored).collect(),
-        backpressured: view
-            .subtasks
-            .iter()
-            .map(SubtaskView::is_backpressured)
-            .collect(),
-        paused_for: view.paused_for.clone(),
-        pending: pending.map(|checkpoint| checkpoint.id).collect(),
-        retained: view.store.clone(),
-        queued: sorted_names(view.queued.iter().copied()),
-        failover: view
-            .failover
-            .clone()
-            .map(|plan| (plan.restarting, plan.at_us)),
-        faults: view.faults.clone(),
-    }
-}
-
 fn assert_fold_is_the_engine(rig: &Rig) {
     let engine = rig.stepper.project();
-    let folded = project(rig.view(), &rig.recording, &engine);
+    let folded = projection_of(rig.view(), &rig.recording.plan, &engine);
     assert_eq!(folded, engine, "after event {}", rig.view().position);
 }
 

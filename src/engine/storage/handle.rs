@@ -104,6 +104,17 @@ impl KeyedStateHandle {
         one.into_iter().chain(many.iter().map(|(_, stream)| stream))
     }
 
+    pub fn streams_mut(&mut self) -> impl Iterator<Item = &mut StreamHandle> {
+        let (one, many) = match self {
+            Self::KeyGroups { stream, .. } | Self::Savepoint { stream, .. } => {
+                (Some(stream), &mut [][..])
+            }
+            Self::RocksDb { files, .. } => (None, &mut files[..]),
+        };
+        one.into_iter()
+            .chain(many.iter_mut().map(|(_, stream)| stream))
+    }
+
     /// What its streams take, in bytes. Physical, hence other on each backend and machine.
     #[must_use]
     pub fn stored_bytes(&self) -> u64 {

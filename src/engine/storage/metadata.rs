@@ -170,6 +170,18 @@ impl CheckpointMetadata {
         })
     }
 
+    /// The same, to be replaced.
+    pub fn streams_mut(&mut self) -> impl Iterator<Item = &mut StreamHandle> {
+        let operators = self.operators.iter_mut();
+        let subtasks = operators.flat_map(|operator| &mut operator.subtasks);
+        subtasks.flat_map(|subtask| {
+            let keyed = subtask.keyed.iter_mut();
+            let keyed = keyed.flat_map(KeyedStateHandle::streams_mut);
+            let channels = subtask.channels.iter_mut();
+            keyed.chain(channels.map(|channel| &mut channel.stream))
+        })
+    }
+
     /// Records in flight are part of it: it was unaligned, and its barriers have overtaken some.
     #[must_use]
     pub fn has_in_flight(&self) -> bool {

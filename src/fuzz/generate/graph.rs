@@ -1,6 +1,5 @@
 //! Operators and edges.
 
-use super::FEATURES;
 use crate::fuzz::chance::Chance;
 use crate::model::{
     Edge, EventTimeSpec, JobGraph, KeyExpr, KeyedSumSpec, MapSpec, OperatorSpec, Partitioning,
@@ -13,7 +12,7 @@ const MAX_RECORDS: u64 = 40;
 
 /// Sources, some operators behind them, and sinks behind everything that is left open.
 pub fn add(chance: &mut Chance, job: &mut JobGraph) {
-    let has_time = FEATURES.windows && chance.percent(35);
+    let has_time = chance.percent(35);
     let sources = chance.one_of(&[1, 1, 1, 2, 2, 3]);
     for number in 0..sources {
         let source = source(chance, has_time);
@@ -36,9 +35,15 @@ fn add_sinks(chance: &mut Chance, job: &mut JobGraph) {
     while !open.is_empty() {
         let together = if chance.percent(40) { open.len() } else { 1 };
         let from: Vec<Uid> = open.drain(..together).collect();
-        let spec = SinkSpec {
-            kind: sink_kind(chance),
+        let has_keys = from.iter().all(|uid| {
+            job.vertex(uid)
+                .is_some_and(|vertex| vertex.operator.is_keyed())
+        });
+        let kind = match sink_kind(chance) {
+            SinkKind::Upsert if !has_keys => SinkKind::Plain,
+            kind => kind,
         };
+        let spec = SinkSpec { kind };
         let uid = add_vertex(
             chance,
             job,
@@ -51,9 +56,6 @@ fn add_sinks(chance: &mut Chance, job: &mut JobGraph) {
 }
 
 fn sink_kind(chance: &mut Chance) -> SinkKind {
-    if !FEATURES.sinks {
-        return SinkKind::Plain;
-    }
     match chance.between(0, 9) {
         0..=2 => SinkKind::Plain,
         3 => SinkKind::Upsert,
@@ -147,7 +149,7 @@ fn add_vertex(chance: &mut Chance, job: &mut JobGraph, uid: &str, operator: Oper
         vertex.max_parallelism = Some(chance.small(vertex.parallelism, 12));
     }
     vertex.has_explicit_uid = chance.percent(80);
-    if FEATURES.vertex_costs && chance.percent(20) {
+    if chance.percent(20) {
         vertex.costs = costs(chance, vertex.parallelism);
     }
     job.vertices.push(vertex);

@@ -30,36 +30,6 @@ pub(super) fn write_script(chance: &mut Chance, job: &mut JobGraph) {
     script::write(chance, job);
 }
 
-/// What the generator may use.
-#[expect(clippy::struct_excessive_bools, reason = "a list of switches")]
-pub(super) struct Features {
-    pub at_least_once: bool,
-    pub stop_the_world: bool,
-    pub unaligned: bool,
-    pub interval: bool,
-    pub strategies: bool,
-    pub crash_many: bool,
-    pub savepoints: bool,
-    pub faults: bool,
-    pub windows: bool,
-    pub sinks: bool,
-    pub vertex_costs: bool,
-}
-
-pub(super) const FEATURES: Features = Features {
-    at_least_once: true,
-    stop_the_world: true,
-    unaligned: true,
-    interval: true,
-    strategies: true,
-    crash_many: true,
-    savepoints: true,
-    faults: true,
-    windows: true,
-    sinks: false,
-    vertex_costs: true,
-};
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,5 @@
 //! What people do, and what goes wrong.
 
-use super::FEATURES;
 use crate::fuzz::chance::Chance;
 use crate::model::{
     CheckpointId, Command, Fault, FaultKind, JobGraph, OperatorSpec, RestartStrategy,
@@ -65,18 +64,18 @@ fn when(chance: &mut Chance, job: &JobGraph) -> When {
 fn command(chance: &mut Chance, job: &JobGraph) -> Command {
     match chance.between(0, 99) {
         35..=49 => crash(chance, job),
-        50..=56 if FEATURES.crash_many => crash_many(chance, job),
-        57..=74 if FEATURES.faults => Command::Inject(fault(chance, job)),
-        75..=82 if FEATURES.savepoints => savepoint(chance),
-        83..=84 if FEATURES.savepoints => Command::StopWithSavepoint {
+        50..=56 => crash_many(chance, job),
+        57..=74 => Command::Inject(fault(chance, job)),
+        75..=82 => savepoint(chance),
+        83..=84 => Command::StopWithSavepoint {
             format: chance.one_of(&SavepointFormat::ALL),
             drain: chance.percent(50),
         },
-        85 if FEATURES.savepoints => Command::CancelWithSavepoint {
+        85 => Command::CancelWithSavepoint {
             format: chance.one_of(&SavepointFormat::ALL),
         },
         86 => Command::Stop,
-        87 if FEATURES.strategies => Command::Suspend,
+        87 => Command::Suspend,
         88..=91 => Command::Restore {
             checkpoint: Some(CheckpointId(chance.between(1, 4))),
         },

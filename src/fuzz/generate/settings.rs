@@ -1,6 +1,5 @@
 //! How the job runs.
 
-use super::FEATURES;
 use crate::fuzz::chance::Chance;
 use crate::model::{
     BackendKind, CheckpointConfig, CheckpointMode, CostModel, ExponentialDelay, FailoverStrategy,
@@ -37,10 +36,9 @@ pub fn set(chance: &mut Chance, job: &mut JobGraph) {
 
 fn checkpointing(chance: &mut Chance) -> CheckpointConfig {
     let mode = mode(chance);
-    let interval_ms =
-        (FEATURES.interval && chance.percent(70)).then(|| chance.one_of(&[30, 80, 150, 300, 700]));
+    let interval_ms = (chance.percent(70)).then(|| chance.one_of(&[30, 80, 150, 300, 700]));
     let is_short = chance.percent(15);
-    let unaligned = FEATURES.unaligned && mode == CheckpointMode::ExactlyOnce && chance.percent(45);
+    let unaligned = mode == CheckpointMode::ExactlyOnce && chance.percent(45);
     CheckpointConfig {
         interval_ms,
         mode,
@@ -49,11 +47,7 @@ fn checkpointing(chance: &mut Chance) -> CheckpointConfig {
         } else {
             600_000
         },
-        min_pause_ms: if FEATURES.interval {
-            chance.one_of(&[0, 0, 0, 20, 200])
-        } else {
-            0
-        },
+        min_pause_ms: chance.one_of(&[0, 0, 0, 20, 200]),
         max_concurrent: if unaligned || mode == CheckpointMode::StopTheWorld {
             1
         } else {
@@ -75,8 +69,8 @@ fn checkpointing(chance: &mut Chance) -> CheckpointConfig {
 fn mode(chance: &mut Chance) -> CheckpointMode {
     let drawn = chance.between(0, 99);
     match drawn {
-        0..=14 if FEATURES.at_least_once => CheckpointMode::AtLeastOnce,
-        15..=22 if FEATURES.stop_the_world => CheckpointMode::StopTheWorld,
+        0..=14 => CheckpointMode::AtLeastOnce,
+        15..=22 => CheckpointMode::StopTheWorld,
         _ => CheckpointMode::ExactlyOnce,
     }
 }
@@ -85,16 +79,6 @@ fn mode(chance: &mut Chance) -> CheckpointMode {
 fn restart(chance: &mut Chance) -> RestartStrategy {
     let delay_ms = chance.one_of(&[0, 10, 100, 500]);
     let attempts = chance.small(1, 8);
-    if !FEATURES.strategies {
-        return if chance.percent(15) {
-            RestartStrategy::Manual
-        } else {
-            RestartStrategy::FixedDelay {
-                attempts: RestartStrategy::UNLIMITED_ATTEMPTS,
-                delay_ms,
-            }
-        };
-    }
     match chance.between(0, 99) {
         0..=9 => RestartStrategy::Manual,
         10..=14 => RestartStrategy::NoRestart,

@@ -92,6 +92,8 @@ pub struct Baseline {
     /// By operator, all its subtasks together; splits as this run numbers them.
     pub images: BTreeMap<Uid, Image>,
     pub parallelism: BTreeMap<Uid, usize>,
+    /// By sink: what it had taken before the snapshot, in whatever transaction, by record.
+    pub written: BTreeMap<Uid, BTreeMap<Origin, u64>>,
 }
 
 impl Baseline {

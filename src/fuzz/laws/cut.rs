@@ -66,7 +66,7 @@ fn stops_the_world(history: &History) -> bool {
     history.job.config.checkpointing.mode == CheckpointMode::StopTheWorld
 }
 
-fn can_be_unaligned(alignment: Alignment) -> bool {
+pub(super) fn can_be_unaligned(alignment: Alignment) -> bool {
     matches!(
         alignment,
         Alignment::Unaligned | Alignment::AlignedUntil { .. }
@@ -121,11 +121,13 @@ pub fn in_flight(history: &History) -> Vec<Violation> {
         if story.completed.is_none() || !can_be_unaligned(side.alignment) {
             continue;
         }
-        if side.too_early && side.lane.barrier(side.capture.checkpoint).is_none() {
-            continue;
-        }
+        // Where no barrier comes any more, the end of the channel stands for it.
+        let before = match side.lane.barrier(side.capture.checkpoint) {
+            Some(_) => side.before,
+            None => side.lane.sent_before(side.lane.ended().unwrap_or(0)),
+        };
         let kept: &[Record] = story.persisted.get(&side.channel).map_or(&[], |kept| kept);
-        let range = side.taken.min(side.before)..side.before;
+        let range = side.taken.min(before)..before;
         let wanted = side.lane.records[range].iter().map(|sent| &sent.what);
         if !same_records(wanted, kept) {
             let what = format!(", {} are kept", kept.len());
@@ -284,6 +286,12 @@ fn held(history: &History, story: &Story, to: &crate::model::Uid) -> Tally {
             .flat_map(|image| image.seen.iter().copied());
         multiplicity::add(&mut tally, seen, 1);
     }
+    on_the_way(history, story, to, &mut tally);
+    tally
+}
+
+/// What a checkpoint keeps in flight on the way to `to`.
+fn on_the_way(history: &History, story: &Story, to: &crate::model::Uid, tally: &mut Tally) {
     for (channel, records) in &story.persisted {
         let receiver = history.plan.channel(*channel).to;
         let receiver = &history.plan.subtask(receiver).uid;
@@ -291,8 +299,19 @@ fn held(history: &History, story: &Story, to: &crate::model::Uid) -> Tally {
         let behind_window = multiplicity::is_behind_window(history.job, receiver);
         if each > 0 && !behind_window {
             let origins = records.iter().map(|record| record.origin);
-            multiplicity::add(&mut tally, origins, each);
+            multiplicity::add(tally, origins, each);
         }
     }
-    tally
+}
+
+/// What had come to the operator `to` before a checkpoint, whether it remembers it or not.
+pub fn taken_by(history: &History, story: &Story, to: &crate::model::Uid) -> Tally {
+    let mut taken = multiplicity::expected(history, &offsets_of(history, story), to);
+    let mut later = Tally::new();
+    on_the_way(history, story, to, &mut later);
+    for (origin, count) in later {
+        let taken = taken.entry(origin).or_default();
+        *taken = taken.saturating_sub(count);
+    }
+    taken
 }

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use super::multiplicity::{self, Tally};
 use super::{History, Violation, violation};
 use crate::engine::event::{CheckpointKind, EventKind, JobStatus, SubtaskStatus};
-use crate::model::{CheckpointMode, Decimal, JobGraph, OperatorSpec, SplitId, Uid, Vertex};
+use crate::model::{
+    CheckpointMode, Decimal, JobGraph, OperatorSpec, SplitId, SubtaskId, Uid, Vertex,
+};
 
 /// A stop-with-savepoint completed: the job ends before its data does.
 pub(super) fn is_stopped(history: &History) -> bool {
@@ -163,6 +165,11 @@ pub fn final_checkpoint(history: &History) -> Vec<Violation> {
             SubtaskStatus::EndOfData => at_end[subtask.index()] = Some(event.step),
             SubtaskStatus::Finished => {
                 let Some(since) = at_end[subtask.index()] else {
+                    if !may_finish_early(history, (subtask, at)) {
+                        let name = history.plan.subtask_name(subtask);
+                        let text = format!("{name} finishes before the end of its data");
+                        found.push(violation(32, at, text));
+                    }
                     continue;
                 };
                 let confirmed = history.checkpoints.values().any(|story| {
@@ -182,4 +189,18 @@ pub fn final_checkpoint(history: &History) -> Vec<Violation> {
         }
     }
     found
+}
+
+/// A savepoint that the job stops with is complete, or the subtask had finished before the checkpoint that it began from.
+fn may_finish_early(history: &History, (subtask, at): (SubtaskId, usize)) -> bool {
+    let is_stopped = history.checkpoints.values().any(|story| {
+        matches!(story.kind, CheckpointKind::StopWithSavepoint { .. })
+            && story.captures.contains_key(&subtask)
+            && story.completed.is_some_and(|done| done < at)
+    });
+    let restores = history.restores.iter();
+    let mut own = restores.filter(|restore| restore.subtask == subtask && restore.at < at);
+    let from = own.next_back().and_then(|restore| restore.from);
+    let story = from.and_then(|from| history.checkpoints.get(&from));
+    is_stopped || story.is_some_and(|story| story.finished.contains(&subtask))
 }

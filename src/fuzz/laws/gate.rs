@@ -1,5 +1,6 @@
 //! Laws 5, 7, 9, 17, 18: what happens at a subtask's inputs.
 
+use super::cut::can_be_unaligned;
 use super::{History, Violation, violation};
 use crate::engine::event::{EventKind, JobStatus, Outcome};
 use crate::model::{Alignment, CheckpointId, StreamEvent, SubtaskId};
@@ -23,12 +24,16 @@ pub fn increasing(history: &History) -> Vec<Violation> {
             .collect();
         taken.sort_unstable();
         for pair in taken.windows(2) {
-            // One that may overtake goes past an older one that is given up.
-            let is_given_up = history
+            // A newer one that overtakes goes past an older one that waits behind records, if that is given up: with
+            // unaligned checkpoints one at a time is pending.
+            let newer = lane.barrier(pair[0].1);
+            let overtakes = newer.is_some_and(|(barrier, _)| can_be_unaligned(barrier.alignment));
+            let aborted = history
                 .checkpoints
                 .get(&pair[1].1)
-                .and_then(|story| story.aborted)
-                .is_some_and(|(at, _)| at < pair[0].0);
+                .and_then(|story| story.aborted);
+            let sent = newer.map_or(0, |(_, sent)| sent.sent);
+            let is_given_up = overtakes && aborted.is_some_and(|(at, _)| at < sent);
             if pair[0].1 >= pair[1].1 && !is_given_up {
                 let name = history.plan.channel_name(lane.channel);
                 let text = format!(
@@ -149,8 +154,13 @@ fn missing_marker(
         .filter_map(|lane| lane.barrier(checkpoint)?.1.taken)
         .collect();
     let all_after = !taken.is_empty() && taken.iter().all(|taken| *taken > at);
+    // A newer barrier that overtook has made this one old: it is ignored.
+    let last = taken.iter().max().copied().unwrap_or(0);
+    let is_old = history.captures.iter().any(|capture| {
+        capture.subtask == subtask && capture.checkpoint > checkpoint && capture.at < last
+    });
     // With all inputs there, the subtask must have passed something on.
-    if ended || !all_after || taken.len() < plan.inputs.len() {
+    if ended || is_old || !all_after || taken.len() < plan.inputs.len() {
         return None;
     }
     let marker = StreamEvent::CancelCheckpoint(checkpoint);

@@ -13,6 +13,7 @@ mod state;
 mod time;
 
 pub use super::history::{History, Violation};
+pub(super) use cut::taken_by;
 
 /// A law by its number, in one sentence, with the function that finds what breaks it.
 pub struct Law {

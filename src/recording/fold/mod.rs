@@ -229,6 +229,7 @@ impl View {
         let finished = checkpoint
             .as_ref()
             .is_some_and(|c| c.finished.contains(&subtask));
+        view.is_restored_finished = finished;
         if let (true, true, Some(at_finish)) = (is_keyed, finished, &view.at_finish) {
             // It had finished before the checkpoint: its last state stands, and nothing can change it.
             (view.rows, view.counted) = (**at_finish).clone();
@@ -275,6 +276,7 @@ impl SubtaskView {
             writing: Vec::new(),
             counted: Lineage::default(),
             at_finish: None,
+            is_restored_finished: false,
         }
     }
 }
