@@ -149,6 +149,30 @@ proptest! {
     }
 }
 
+proptest! {
+    /// Law 3 where the receiver has another key now. Catches records that nobody gets, since those who might have them do
+    /// not own their new key: that is told, with or without another parallelism.
+    #[test]
+    fn with_another_key_all_go_on_or_the_job_does_not_start(
+        old in 1_u32..5, new in 1_u32..5, modulus in 1_u32..6,
+    ) {
+        let storage = MemoryStorage::default();
+        let old_plan = ExecutionGraph::of(&job(1, old));
+        let (metadata, values) = with_records(&old_plan, &storage);
+        let plan = ExecutionGraph::of(&sum_job(&[SOURCES[0], SOURCES[1]], modulus, new));
+        match assign::in_flight(&plan, &metadata, &storage) {
+            Ok(found) => {
+                let count: usize = found.iter().map(|it| it.records.len()).sum();
+                prop_assert_eq!(count, values.len());
+            }
+            Err(sentence) => {
+                prop_assert!(new > 1, "one subtask owns all keys");
+                prop_assert!(sentence.contains("the key by which"), "{}", sentence);
+            }
+        }
+    }
+}
+
 /// A source in front of the others moves all splits by one. Catches records that count as another source's.
 #[test]
 fn records_follow_their_split() {

@@ -432,8 +432,13 @@ fn records_in_flight_go_on_in_their_own_edges_only() {
         sentence.contains("Cannot rescale the given pointwise partitioner"),
         "{sentence}"
     );
-    // Without records in flight, both are fine.
+    let mut other = job(BackendKind::Heap, 2);
+    other.edges[2].partitioning = Partitioning::Hash;
+    let sentence = check(&other, &metadata).unwrap_err();
+    assert!(sentence.contains("hash now"), "{sentence}");
+    // Without records in flight, all are fine.
     check(&pointwise, &snapshot.metadata).unwrap();
+    check(&other, &snapshot.metadata).unwrap();
 }
 
 /// Catches an operator that is not run although its input is not at its end.

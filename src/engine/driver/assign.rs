@@ -4,7 +4,7 @@
 //! Operators are found again by their ids. What was written by the old subtasks of an operator is dealt out to the new
 //! ones: key groups to their owners, lists as their distribution says, records in flight to those who may own them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::event::ChannelSide;
 use crate::engine::in_flight;
@@ -68,10 +68,10 @@ fn is_finished(operator: &OperatorState, subtask: &SubtaskPlan) -> bool {
     }
 }
 
-/// The records that were under way, by the channels of the new job and the ends at which they go on.
+/// The records that were under way, by the channels of the new job and the ends at which they go on: each once.
 ///
 /// # Errors
-/// A sentence: a stream is damaged.
+/// A sentence: a stream is damaged, or the key has changed by which records found their receiver.
 pub fn in_flight(
     plan: &ExecutionGraph,
     metadata: &CheckpointMetadata,
@@ -80,16 +80,14 @@ pub fn in_flight(
     if !metadata.has_in_flight() {
         return Ok(Vec::new());
     }
-    let old = OldChannels::of(metadata);
+    let old = OldChannels::read(plan, metadata, storage)?;
     let splits = new_splits(plan, metadata);
     let mut found = Vec::new();
     for channel in &plan.channels {
         for side in [ChannelSide::Output, ChannelSide::Input] {
-            let mut records = Vec::new();
-            for stream in old.streams(plan, channel, side) {
-                records.extend(read(stream, storage)?);
-            }
-            records.retain(|record| is_owned(plan, channel, record));
+            let records = old.records(plan, channel, side).into_iter().flatten();
+            let owned = records.filter(|record| is_owned(plan, channel, record));
+            let mut records: Vec<Record> = owned.cloned().collect();
             for record in &mut records {
                 if let Some(split) = splits.get(&record.origin.split) {
                     record.origin.split = *split;
@@ -105,7 +103,36 @@ pub fn in_flight(
             }
         }
     }
+    check_each_once(plan, &old, &found)?;
     Ok(found)
+}
+
+/// What was in an edge goes on in it. Where a record reaches no subtask that owns its key (or has none, and reaches
+/// several), Flink would drop or double it without a word (`RecordFilter`).
+fn check_each_once(
+    plan: &ExecutionGraph,
+    old: &OldChannels,
+    found: &[InFlight],
+) -> Result<(), String> {
+    for edge in 0..plan.edges.len() {
+        let in_edge = |it: &&InFlight| plan.channel(it.channel).edge == edge;
+        let now: usize = found
+            .iter()
+            .filter(in_edge)
+            .map(|it| it.records.len())
+            .sum();
+        let before = old.count(numbered_edge(plan, edge));
+        if now != before {
+            let channel = plan.channels.iter().find(|channel| channel.edge == edge);
+            let name = channel.map_or("?", |channel| &*plan.subtask(channel.to).name);
+            return Err(format!(
+                "The checkpoint is unaligned and holds {before} records in flight to {name}, and the key by which they \
+                 find their subtask is another one now: {now} of them would go on. Make it the old one again, or start \
+                 from a savepoint, which is always aligned."
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn read(stream: &StreamHandle, storage: &dyn CheckpointStorage) -> Result<Vec<Record>, String> {
@@ -149,28 +176,39 @@ fn is_owned(plan: &ExecutionGraph, channel: &ChannelPlan, record: &Record) -> bo
     }
 }
 
-/// Which edge of which operators, counted among those between the same two; and from which subtask to which.
+/// An edge from one operator to another, and which of those between the same two.
+type NumberedEdge = (OperatorId, OperatorId, usize);
+
+/// Which edge; and from which subtask to which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
-    edge: (OperatorId, OperatorId, usize),
+    edge: NumberedEdge,
     sender: u32,
     receiver: u32,
 }
 
-/// The channels of the job that wrote the checkpoint, with the records that were in them.
-struct OldChannels<'a> {
+/// The channels of the job that wrote the checkpoint, with the records that were in them, as far as their edges are in
+/// the new job.
+struct OldChannels {
     parallelism: BTreeMap<OperatorId, u32>,
-    streams: BTreeMap<(Place, bool), &'a StreamHandle>,
+    records: BTreeMap<(Place, bool), Vec<Record>>,
 }
 
-impl<'a> OldChannels<'a> {
-    fn of(metadata: &'a CheckpointMetadata) -> Self {
+impl OldChannels {
+    fn read(
+        plan: &ExecutionGraph,
+        metadata: &CheckpointMetadata,
+        storage: &dyn CheckpointStorage,
+    ) -> Result<Self, String> {
         let parallelism: BTreeMap<_, _> = metadata
             .operators
             .iter()
             .map(|operator| (operator.id, operator.parallelism))
             .collect();
-        let mut streams = BTreeMap::new();
+        let here: BTreeSet<NumberedEdge> = (0..plan.edges.len())
+            .map(|edge| numbered_edge(plan, edge))
+            .collect();
+        let mut records = BTreeMap::new();
         for operator in &metadata.operators {
             for (subtask, index) in operator.subtasks.iter().zip(0..) {
                 let (inputs, outputs) = places(&metadata.edges, &parallelism, operator.id, index);
@@ -182,32 +220,37 @@ impl<'a> OldChannels<'a> {
                 {
                     let is_input = *side == ChannelSide::Input;
                     let places = if is_input { &inputs } else { &outputs };
-                    if let Some(place) = places.get(*place as usize) {
-                        streams.insert((*place, is_input), stream);
+                    let place = places.get(*place as usize);
+                    if let Some(place) = place.filter(|place| here.contains(&place.edge)) {
+                        records.insert((*place, is_input), read(stream, storage)?);
                     }
                 }
             }
         }
-        Self {
+        Ok(Self {
             parallelism,
-            streams,
-        }
+            records,
+        })
     }
 
-    /// What goes on in `channel` of the new job, in the order of the old senders.
-    fn streams(
+    /// How many were in this edge.
+    fn count(&self, edge: NumberedEdge) -> usize {
+        let all = self.records.iter();
+        let own = all.filter(|((place, _), _)| place.edge == edge);
+        own.map(|(_, records)| records.len()).sum()
+    }
+
+    /// What may go on in `channel` of the new job, in the order of the old senders.
+    fn records(
         &self,
         plan: &ExecutionGraph,
         channel: &ChannelPlan,
         side: ChannelSide,
-    ) -> Vec<&'a StreamHandle> {
+    ) -> Vec<&[Record]> {
         let (from, to) = (plan.subtask(channel.from), plan.subtask(channel.to));
-        let Some((number, partitioning)) = numbered_edge(plan, channel) else {
-            return Vec::new();
-        };
-        let edge = (from.operator_id, to.operator_id, number);
+        let edge = numbered_edge(plan, channel.edge);
         let old = |id| self.parallelism.get(id).copied().unwrap_or(0);
-        let mapper = SubtaskMapper::downstream(partitioning);
+        let mapper = SubtaskMapper::downstream(plan.edges[channel.edge].partitioning);
         let senders = old_subtasks(Some(SubtaskMapper::UPSTREAM), from, old(&from.operator_id));
         let receivers = old_subtasks(mapper, to, old(&to.operator_id));
         let pairs = senders
@@ -220,7 +263,7 @@ impl<'a> OldChannels<'a> {
         });
         let is_input = side == ChannelSide::Input;
         places
-            .filter_map(|place| self.streams.get(&(place, is_input)).copied())
+            .filter_map(|place| self.records.get(&(place, is_input)).map(Vec::as_slice))
             .collect()
     }
 }
@@ -278,9 +321,9 @@ pub(super) fn number_of(edges: &[EdgePlan], position: usize) -> usize {
     edges[..position].iter().filter(same).count()
 }
 
-fn numbered_edge(plan: &ExecutionGraph, channel: &ChannelPlan) -> Option<(usize, Partitioning)> {
-    let edge = plan.edges.get(channel.edge)?;
-    Some((number_of(&plan.edges, channel.edge), edge.partitioning))
+fn numbered_edge(plan: &ExecutionGraph, position: usize) -> NumberedEdge {
+    let edge = &plan.edges[position];
+    (edge.from, edge.to, number_of(&plan.edges, position))
 }
 
 /// Records say from which split they are, by the number that it has among those of all sources. Those are others when

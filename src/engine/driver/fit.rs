@@ -212,6 +212,15 @@ fn check_in_flight(
                 old.partitioning.name()
             ));
         }
+        if new.partitioning != old.partitioning {
+            return Err(format!(
+                "{snapshot} is unaligned and holds records in flight, and the edge from {from} to {to} is {} now: they are \
+                 on their way to the subtasks that they had under {}. Make it that again, or start from a savepoint, which \
+                 is always aligned.",
+                new.partitioning.name(),
+                old.partitioning.name()
+            ));
+        }
     }
     Ok(())
 }
