@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use lockgate::engine::driver::live::{self, LiveOptions, LiveOutcome};
-use lockgate::engine::driver::{Feeds, Resources};
+use lockgate::engine::driver::{Feeds, Resources, StartPoint};
 use lockgate::engine::event::{EventKind, JobStatus, SubtaskStatus};
 use lockgate::engine::plan::ExecutionGraph;
 use lockgate::engine::storage::MemoryStorage;
@@ -18,12 +18,20 @@ use crate::rig::{Rig, Source, expected_sums, sum_job, with_backend};
 use crate::windows::{on_time, result_of, source, window_job};
 
 pub fn run_live(job: &JobGraph, options: LiveOptions) -> LiveOutcome {
+    run_live_from(job, options, None)
+}
+
+pub fn run_live_from(
+    job: &JobGraph,
+    options: LiveOptions,
+    start: Option<StartPoint>,
+) -> LiveOutcome {
     let dir = tempfile::tempdir().unwrap();
     let resources = Resources {
         feeds: Feeds::new(),
         storage: Arc::new(MemoryStorage::default()),
         dir: dir.path().to_owned(),
-        start: None,
+        start,
         savepoints: None,
     };
     let plan = Arc::new(ExecutionGraph::of(job));

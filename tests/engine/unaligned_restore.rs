@@ -1,11 +1,19 @@
 //! Back from an unaligned checkpoint: what was on its way goes on first.
 
+use std::collections::BTreeMap;
+
+use lockgate::engine::driver::StartPoint;
+use lockgate::engine::driver::live::LiveOptions;
 use lockgate::engine::event::{EventKind, JobStatus, RejectReason, SubtaskStatus};
-use lockgate::model::{CheckpointId, Command, Key, StreamElement, StreamEvent};
+use lockgate::model::{
+    CheckpointId, ClaimMode, Command, Key, RestartStrategy, ScriptEntry, StreamElement,
+    StreamEvent, Uid, When,
+};
 use lockgate::recording::View;
 use proptest::prelude::*;
 
-use crate::modes::{Mode, any_mode, chain_job, crowd, unaligned_mode};
+use crate::drivers::run_live_from;
+use crate::modes::{Mode, Stored, any_mode, chain_job, crowd, unaligned_mode};
 use crate::rig::{Rig, Source, expected_sums, sum_job};
 
 const SOURCES: [Source; 2] = [
@@ -97,6 +105,45 @@ fn restored_records_come_before_all_others_and_in_order() {
         "{offsets:?}"
     );
     assert_eq!(offsets.last(), Some(&120));
+}
+
+/// Breaks if the live driver, which takes no such checkpoint, forgets what one holds: at either end of a channel, at the
+/// start or after a crash.
+#[test]
+fn a_live_run_goes_on_with_the_records_in_flight() {
+    let mut job = Mode::Unaligned.on(sum_job(&SOURCES, 2, 2));
+    crowd(&mut job, 20_000, 20);
+    let mut rig = Rig::new(&job);
+    rig.run_until(|view| view.subtasks[0].offset == 30);
+    rig.checkpoint();
+    rig.run_until(|view| !view.store.is_empty());
+    let mut stored = Stored::default();
+    stored.look(&rig);
+    assert!(stored.in_flight[&CheckpointId(1)].len() > 20);
+    for crashes in [false, true] {
+        let mut job = job.clone();
+        job.config.checkpointing.unaligned = false;
+        job.config.restart = RestartStrategy::FixedDelay {
+            attempts: 1,
+            delay_ms: 1,
+        };
+        let (uid, subtask) = (Uid::new("sum"), 0);
+        let entry = ScriptEntry {
+            when: When::AtMs(1),
+            command: Command::Crash { uid, subtask },
+        };
+        job.script = crashes.then_some(entry).into_iter().collect();
+        let start = StartPoint {
+            storage: rig.storage.clone(),
+            checkpoint: CheckpointId(1),
+            claim: ClaimMode::NoClaim,
+            allow_non_restored_state: false,
+        };
+        let outcome = run_live_from(&job, LiveOptions::default(), Some(start));
+        assert_eq!(outcome.status, JobStatus::Finished);
+        let sums: BTreeMap<_, _> = outcome.state.into_iter().flatten().flatten().collect();
+        assert_eq!(sums, expected_sums(&SOURCES, 2), "crashes: {crashes}");
+    }
 }
 
 fn crash_after(mode: Mode, steps: usize, victim: (&str, u32)) -> Option<Rig> {

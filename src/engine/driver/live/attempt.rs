@@ -54,7 +54,8 @@ impl<'scope> Attempt<'scope> {
         };
         let mut ends: Vec<Ends> = plan.channels.iter().map(open).collect();
         let (mut controls, mut threads) = (Vec::new(), Vec::new());
-        for (subtask, prepared) in plan.subtasks.iter().zip(prepared) {
+        for (subtask, mut prepared) in plan.subtasks.iter().zip(prepared) {
+            let in_flight = std::mem::take(&mut prepared.in_flight);
             let (to_self, control) = bounded(CONTROLS);
             controls.push(to_self.clone());
             let meter = &meters[subtask.id.index()];
@@ -66,6 +67,7 @@ impl<'scope> Attempt<'scope> {
                     Instant::now(),
                 ),
                 finish_at_once: prepared.finished,
+                in_flight,
                 subtask: Subtask::new(subtask, prepared.operator, from),
                 inlets: inlets_of(subtask, &mut ends),
                 control,

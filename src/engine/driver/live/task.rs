@@ -10,6 +10,8 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Select, Sender, TryRecvError
 use super::pace::Pace;
 use super::wire::{Buffer, Control, Meter, Report, Wire};
 use crate::engine::driver::places::Places;
+use crate::engine::event::ChannelSide;
+use crate::engine::in_flight::InFlight;
 use crate::engine::operator::{Contents, Operator};
 use crate::engine::subtask::{SnapshotTask, Subtask, TaskFailure};
 use crate::model::ChannelId;
@@ -39,6 +41,8 @@ pub struct LiveTask<'a> {
     /// A source's.
     pub pace: Pace,
     pub finish_at_once: bool,
+    /// Records that go on first: they were under way in the checkpoint that this subtask begins with.
+    pub in_flight: Vec<InFlight>,
 }
 
 /// What a released thread brings home.
@@ -54,11 +58,7 @@ enum Next {
 impl LiveTask<'_> {
     /// Run until released (then with the state), killed, or cut off.
     pub fn live<'scope>(mut self, scope: &'scope Scope<'scope, '_>) -> FinalState {
-        let mut result = if self.finish_at_once {
-            self.subtask.finish_restored(&mut self.wire)
-        } else {
-            self.subtask.open(&mut self.wire)
-        };
+        let mut result = self.begin();
         loop {
             if let Err(failure) = result {
                 self.wire.report(Report::Failed(failure.to_string()));
@@ -79,6 +79,29 @@ impl LiveTask<'_> {
                 Next::Nothing => self.emit(),
             };
         }
+    }
+
+    /// In Flink's order: what was at the outputs goes back there; the operator is opened; what was at the inputs is
+    /// processed, before anything else is.
+    fn begin(&mut self) -> Result<(), TaskFailure> {
+        let in_flight = std::mem::take(&mut self.in_flight).into_iter();
+        let (inputs, outputs): (Vec<_>, Vec<_>) =
+            in_flight.partition(|it| it.side == ChannelSide::Input);
+        for InFlight {
+            channel, records, ..
+        } in outputs
+        {
+            self.wire.put_back(channel, records);
+        }
+        if self.finish_at_once {
+            return self.subtask.finish_restored(&mut self.wire);
+        }
+        self.subtask.open(&mut self.wire)?;
+        for InFlight { place, records, .. } in inputs {
+            let event = None;
+            self.take(place as usize, Buffer { records, event })?;
+        }
+        Ok(())
     }
 
     /// This attempt is over; somebody will say how. Whoever still sends to this subtask need not wait for it.

@@ -155,6 +155,14 @@ impl Wire<'_> {
         }
     }
 
+    /// Records that were on `channel` already: one buffer, however many they are.
+    pub fn put_back(&mut self, channel: ChannelId, records: Vec<Record>) {
+        let place = self.place(channel);
+        let event = None;
+        let sent = self.outlets[place].sender.send(Buffer { records, event });
+        self.is_cut |= sent.is_err();
+    }
+
     fn place(&self, channel: ChannelId) -> usize {
         self.outlet_of[(channel.0 - self.first_channel) as usize]
     }
