@@ -16,6 +16,8 @@ mod coordinator_laws;
 mod crashes;
 #[path = "engine/cut.rs"]
 mod cut;
+#[path = "engine/deployment.rs"]
+mod deployment;
 #[path = "engine/drivers.rs"]
 mod drivers;
 #[path = "engine/end_of_data.rs"]

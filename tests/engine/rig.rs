@@ -185,7 +185,9 @@ impl Rig {
         rig
     }
 
+    /// Fails the test if what has happened has left the engine in a state that cannot be.
     pub fn record(&mut self) {
+        assert_eq!(self.stepper.broken_invariant(), None);
         for event in self.stepper.take_log() {
             self.recording.append(event);
         }

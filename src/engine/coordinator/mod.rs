@@ -173,6 +173,12 @@ impl CheckpointCoordinator {
         self.periodic.has_interval()
     }
 
+    /// Whether periodic checkpoints are switched on.
+    #[must_use]
+    pub fn is_scheduling(&self) -> bool {
+        self.periodic.is_on()
+    }
+
     /// The job runs: periodic checkpoints may begin. `chance`: for the first tick of a new job; none after a
     /// failover, or when a savepoint that was to stop the job has failed.
     pub fn start_scheduler(&mut self, now_us: u64, chance: Option<u64>) {

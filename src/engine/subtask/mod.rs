@@ -123,6 +123,15 @@ impl Subtask {
         matches!(self.phase, Phase::Initializing { .. })
     }
 
+    /// How many restored records it must process before it counts as running.
+    #[must_use]
+    pub fn restored_left(&self) -> usize {
+        match self.phase {
+            Phase::Initializing { records } => records,
+            _ => 0,
+        }
+    }
+
     /// Whether it is a source that may emit.
     #[must_use]
     pub fn is_reading(&self) -> bool {

@@ -237,15 +237,21 @@ impl Stepper {
     pub(super) fn finish_deployment(&mut self) {
         if let Some(Deployment { from, ready, .. }) = self.recovery.deployment.take() {
             self.deploy(from, ready);
-            // One that could not begin has taken the job down again.
-            if self.status == JobStatus::Running {
-                // After a failover exactly after the minimum pause: no chance in it.
-                self.coordinator.start_scheduler(self.net.now_us, None);
-            }
+            // After a failover exactly after the minimum pause: no chance in it.
+            self.start_scheduler(None);
         }
     }
 
-    /// Subtasks begin, with what was prepared for them.
+    /// Periodic checkpoints begin, if the job runs: one that has gone down again waits for its restart (Flink:
+    /// `CheckpointCoordinatorDeActivator`).
+    pub(super) fn start_scheduler(&mut self, random: Option<u64>) {
+        if self.status == JobStatus::Running {
+            self.coordinator.start_scheduler(self.net.now_us, random);
+        }
+    }
+
+    /// Subtasks begin, with what was prepared for them, each for itself: one that cannot begin takes its own region
+    /// down again, and the others go on.
     pub(super) fn deploy(&mut self, from: Option<CheckpointId>, ready: Vec<(SubtaskId, Ready)>) {
         self.set_status(JobStatus::Running);
         for (id, (prepared, _)) in &ready {
@@ -254,15 +260,20 @@ impl Stepper {
         }
         let mut in_flight = Vec::new();
         for (id, mut ready) in ready {
+            if self.is_down(id) {
+                continue;
+            }
             let own = std::mem::take(&mut ready.0.in_flight);
             self.deploy_one(id.index(), (from, &own), ready);
-            if self.status != JobStatus::Running {
-                // One that cannot begin has taken the others down.
-                return;
-            }
             in_flight.extend(own.into_iter().map(|it| (id, it)));
         }
+        in_flight.retain(|(id, _)| !self.is_down(*id));
         self.put_back(in_flight);
+    }
+
+    /// It waits to begin again, or the job has ended.
+    fn is_down(&self, id: SubtaskId) -> bool {
+        self.status.is_terminal() || self.recovery.down.contains(&id)
     }
 
     fn deploy_one(

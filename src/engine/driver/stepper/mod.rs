@@ -11,6 +11,7 @@ mod deliveries;
 mod failover;
 mod faults;
 mod halt;
+mod invariants;
 mod net;
 mod orders;
 mod outside;
@@ -165,9 +166,9 @@ impl Stepper {
         let ready = ids.into_iter().zip(ready).collect();
         stepper.begin_silent();
         stepper.deploy(start.map(|(checkpoint, _)| checkpoint), ready);
-        if stepper.coordinator.is_periodic() && stepper.status == JobStatus::Running {
+        if stepper.coordinator.is_periodic() {
             let random = Some(stepper.rng.next());
-            stepper.coordinator.start_scheduler(0, random);
+            stepper.start_scheduler(random);
         }
         Ok(stepper)
     }

@@ -9,7 +9,7 @@
 use super::Stepper;
 use crate::engine::driver::places::{AfterSavepoint, savepoint_name};
 use crate::engine::driver::rng::SplitMix64;
-use crate::engine::event::{CheckpointKind, EventKind, JobStatus};
+use crate::engine::event::{CheckpointKind, EventKind};
 use crate::model::{CheckpointId, SavepointFormat};
 
 impl Stepper {
@@ -58,8 +58,8 @@ impl Stepper {
 
     /// The job goes on, with periodic checkpoints again.
     fn savepoint_failed(&mut self) {
-        if self.after_savepoint.take().is_some() && self.status == JobStatus::Running {
-            self.coordinator.start_scheduler(self.net.now_us, None);
+        if self.after_savepoint.take().is_some() {
+            self.start_scheduler(None);
         }
     }
 
