@@ -7,7 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::view::SplitView;
 use super::{Recording, View};
-use crate::model::{OperatorSpec, Origin, Partitioning, SinkKind, StreamElement, Uid, Vertex};
+use crate::engine::plan::SplitPlan;
+use crate::model::{
+    OperatorSpec, Origin, Partitioning, SinkKind, SplitId, StreamElement, SubtaskId, Uid, Vertex,
+};
 
 /// How often source records have had their effect, at one moment of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,6 +60,8 @@ pub struct Tally {
 struct Effects<'a> {
     recording: &'a Recording,
     view: &'a View,
+    /// Per split: it is asked for.
+    wanted: Vec<bool>,
     /// Per split and record, over the vertices of interest.
     verdicts: Vec<Vec<Verdict>>,
     /// Per split and record: it counts at some vertex of interest.
@@ -85,25 +90,48 @@ impl Recording {
     /// The ledger at `view`.
     #[must_use]
     pub fn ledger(&self, view: &View) -> Ledger {
+        self.ledger_of(view, &|_| true)
+    }
+
+    /// The same for what the subtasks that are `wanted` have read and made of it: those of whole regions, between which
+    /// no record passes.
+    #[must_use]
+    pub fn ledger_of(&self, view: &View, wanted: &dyn Fn(SubtaskId) -> bool) -> Ledger {
         let is_sink = |operator: &OperatorSpec| matches!(operator, OperatorSpec::Sink(_));
+        let ids = self.plan.splits.iter().map(|split| split.id);
+        let is_read = |split: &SplitId| self.reader(view, *split).is_none_or(wanted);
+        let read: BTreeSet<SplitId> = ids.filter(is_read).collect();
+        let splits = self.plan.splits.iter().zip(&view.splits);
+        let splits = splits.filter(|(plan, _)| read.contains(&plan.id));
         let (state, output) = (
-            self.tally(view, OperatorSpec::is_keyed),
-            self.tally(view, is_sink),
+            self.tally(view, &read, OperatorSpec::is_keyed),
+            self.tally(view, &read, is_sink),
         );
+        let sinks = self.plan.subtasks.iter().zip(&view.subtasks);
+        let sinks = sinks.filter(|(plan, _)| wanted(plan.id));
         Ledger {
-            emitted: view.splits.iter().map(SplitView::emitted).sum(),
+            emitted: splits.map(|(_, view)| view.emitted()).sum(),
             state: state.map(|(tally, ..)| tally),
             output: output.map(|(tally, ..)| tally),
-            uncommitted: view
-                .subtasks
-                .iter()
-                .map(|subtask| subtask.sink.waiting() as u64)
-                .sum(),
+            uncommitted: sinks.map(|(_, view)| view.sink.waiting() as u64).sum(),
             open: state
                 .or(output)
                 .map_or_else(Open::default, |(_, open, _)| open),
             late: state.map_or(0, |(_, _, late)| late),
         }
+    }
+
+    /// The subtask that reads `split`, or was the last to do so.
+    fn reader(&self, view: &View, split: SplitId) -> Option<SubtaskId> {
+        let readers = self.plan.subtasks.iter().zip(&view.subtasks);
+        let mut readers = readers.filter(|(_, view)| view.splits.contains(&split));
+        if let Some((plan, _)) = readers.next() {
+            return Some(plan.id);
+        }
+        let SplitPlan { uid, index, .. } = self.plan.split(split);
+        let subtasks = self.plan.subtasks_of(uid);
+        let place = *index as usize % subtasks.len().max(1);
+        subtasks.get(place).copied()
     }
 
     /// Over the operators that are `wanted`: the tally, where the rest is, and how many came too late.
@@ -112,6 +140,7 @@ impl Recording {
     fn tally(
         &self,
         view: &View,
+        read: &BTreeSet<SplitId>,
         wanted: impl Fn(&OperatorSpec) -> bool,
     ) -> Option<(Tally, Open, u64)> {
         let vertices = self
@@ -124,6 +153,9 @@ impl Recording {
             return None;
         }
         let mut effects = Effects::new(self, view);
+        for (wanted, split) in effects.wanted.iter_mut().zip(&self.plan.splits) {
+            *wanted = read.contains(&split.id);
+        }
         for uid in &vertices {
             effects.judge(uid);
         }
@@ -230,6 +262,7 @@ impl<'a> Effects<'a> {
         Self {
             recording,
             view,
+            wanted: vec![true; view.splits.len()],
             verdicts: view.splits.iter().map(blank).collect(),
             touched: view
                 .splits
@@ -271,7 +304,7 @@ impl<'a> Effects<'a> {
             .zip(self.verdicts.iter_mut().zip(&counts))
         {
             let expected = self.recording.copies(&plan.uid, uid);
-            if expected == 0 {
+            if expected == 0 || !self.wanted[plan.id.index()] {
                 continue;
             }
             for (verdict, count) in verdicts.iter_mut().zip(counts) {

@@ -72,6 +72,8 @@ pub struct TableRow {
     pub value: Decimal,
     pub origin: Origin,
     pub written_us: u64,
+    /// What readers saw before the value went back to an older one; none: it is not behind.
+    pub back_from: Option<Decimal>,
     /// By split: the offset of the last write of this key, and the highest one.
     seen: BTreeMap<SplitId, (u64, u64)>,
 }
@@ -84,13 +86,22 @@ impl TableView {
             value: record.value,
             origin: record.origin,
             written_us: at_us,
+            back_from: None,
             seen: BTreeMap::new(),
         });
+        let before = row.value;
         (row.value, row.origin, row.written_us) = (record.value, record.origin, at_us);
         let (last, highest) = row.seen.entry(split).or_default();
         self.overwrites += u64::from(offset <= *highest);
         self.went_back += u64::from(offset < *last);
+        if offset < *last {
+            row.back_from.get_or_insert(before);
+        }
         (*last, *highest) = (offset, offset.max(*highest));
+        // Replayed as far as it had been.
+        if row.seen.values().all(|(last, highest)| last == highest) {
+            row.back_from = None;
+        }
     }
 }
 
@@ -123,5 +134,26 @@ mod tests {
         assert_eq!(write(0, 7), (2, 1));
         assert_eq!(table.writes, 7);
         assert_eq!(table.rows[&Key::int(1)].value, Decimal::from(7));
+    }
+
+    #[test]
+    fn a_value_is_behind_until_it_is_replayed_as_far_as_it_had_been() {
+        let mut table = TableView::default();
+        let mut write = |split, offset| {
+            let split = SplitId(split);
+            let record = Record {
+                key: Some(Key::int(1)),
+                value: Decimal::from(10 * offset),
+                origin: Origin { split, offset },
+                event_time: EventTime::NONE,
+            };
+            table.write(&Key::int(1), &record, 0);
+            table.rows[&Key::int(1)].back_from
+        };
+        assert_eq!(write(0, 5), None);
+        assert_eq!(write(0, 7), None);
+        assert_eq!(write(0, 3), Some(Decimal::from(70)));
+        assert_eq!(write(0, 5), Some(Decimal::from(70)));
+        assert_eq!(write(0, 7), None);
     }
 }

@@ -10,10 +10,10 @@ use rust_decimal::Decimal;
 
 use super::load::{Load, LoadMeter};
 use super::sink_view::{SinkView, TableView};
-use crate::engine::event::{AbortReason, CheckpointKind, JobStatus, SubtaskStatus};
+use crate::engine::event::{AbortReason, ChannelSide, CheckpointKind, JobStatus, SubtaskStatus};
 use crate::model::{
-    CheckpointId, EventTime, Fault, Key, Record, SplitId, StreamElement, StreamEvent, SubtaskId,
-    TimeWindow, Uid,
+    ChannelId, CheckpointId, ClaimMode, EventTime, Fault, Key, Record, SplitId, StreamElement,
+    StreamEvent, SubtaskId, TimeWindow, Uid,
 };
 
 /// The state of a run after a prefix of its events.
@@ -40,6 +40,8 @@ pub struct View {
     pub checkpoints: BTreeMap<CheckpointId, Arc<CheckpointView>>,
     /// The completed checkpoints that can be restored, in the order of the store: the last one is the latest.
     pub store: Vec<CheckpointId>,
+    /// The snapshot of another run with which this one began.
+    pub started_from: Option<StartView>,
     /// Requests that wait for a pending checkpoint to end, in the order in which they came.
     pub queued: Vec<CheckpointKind>,
     /// Requests refused before they became a checkpoint, as far as Flink's statistics count them (both as triggered
@@ -57,6 +59,16 @@ pub struct View {
     pub script_fired_us: Vec<Option<u64>>,
     /// How many times a keyed operator has counted a record (or dropped it as late): numbers the [`Lineage`]s.
     pub state_changes: u32,
+}
+
+/// With what a run began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StartView {
+    pub checkpoint: CheckpointId,
+    pub claim: ClaimMode,
+    /// When the run could do without it: it has a checkpoint of its own. None: it would still be restored, or it
+    /// belongs to the run.
+    pub released_us: Option<u64>,
 }
 
 /// A restart that is planned.
@@ -280,6 +292,8 @@ pub struct SnapshotView {
     /// Records in flight that became part of the checkpoint (Flink: persisted in-flight data).
     pub persisted_bytes: u64,
     pub persisted_records: u64,
+    /// The same records, by channel and end.
+    pub persisted: Vec<PersistedView>,
     /// The state was captured: at the last barrier, or at the first one if the checkpoint is unaligned here.
     pub captured_us: Option<u64>,
     pub sync_until_us: Option<u64>,
@@ -298,6 +312,14 @@ pub struct SnapshotView {
     pub windows: BTreeMap<(TimeWindow, Key), Decimal>,
     /// The records counted in the captured state.
     pub counted: Lineage,
+}
+
+/// Records that were in flight in one channel when a barrier overtook them, at one end of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PersistedView {
+    pub channel: ChannelId,
+    pub side: ChannelSide,
+    pub records: Vec<Record>,
 }
 
 impl SnapshotView {

@@ -257,6 +257,7 @@ impl LockgateApp {
                 scene,
                 keys: &self.run_canvas.keys,
                 ledger: &ledger,
+                parts: session.parts(),
                 twice: session.twice(),
                 selection: &self.selection,
                 is_playing: session.run.is_playing(),

@@ -259,6 +259,7 @@ pub fn two_sources() -> Moment {
             .into_iter()
             .map(|checkpoint| (checkpoint.id, Arc::new(checkpoint)))
             .collect(),
+        started_from: None,
         queued: Vec::new(),
         refused_triggers: 0,
         failover: None,

@@ -133,6 +133,15 @@ pub fn checkpoint_square(
     }
 }
 
+/// The same for a completed snapshot of another run: outlined.
+pub fn foreign_square(painter: &Painter, rect: Rect, id: CheckpointId, theme: &Theme) {
+    let stroke = Stroke::new(1.5, theme.checkpoint(id));
+    framed(painter, rect, rect.height() * 0.2, theme.panel, stroke);
+    let font = semibold((rect.height() * 0.54).max(11.0));
+    let color = theme.checkpoint_text(id);
+    painter.text(rect.center(), Align2::CENTER_CENTER, id, font, color);
+}
+
 /// A drawing pin: what it holds stays until a person takes it away.
 pub fn paint_pin(painter: &Painter, corner: Pos2, theme: &Theme) {
     let head = corner + vec2(-1.0, 1.0);

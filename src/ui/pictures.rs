@@ -120,6 +120,7 @@ impl Picture {
             scene,
             keys: &self.canvas.keys,
             ledger: &ledger,
+            parts: None,
             twice: &[],
             selection: &self.selection,
             is_playing: true,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::engine::event::SubtaskStatus;
+use crate::engine::event::{JobStatus, SubtaskStatus};
 use crate::engine::plan::{ExecutionGraph, SplitPlan, SubtaskPlan};
 use crate::model::{
     ChannelId, CheckpointId, EventTime, FaultKind, JobGraph, Key, KeyExpr, Origin, Record, SplitId,
@@ -11,7 +11,7 @@ use crate::model::{
 use crate::recording::View;
 use crate::recording::load::Load;
 use crate::recording::view::{
-    ChannelView, CheckpointStatus, CheckpointView, InFlight, SubtaskView,
+    ChannelView, CheckpointStatus, CheckpointView, InFlight, PersistedView, SubtaskView,
 };
 
 #[derive(Clone, Copy)]
@@ -137,6 +137,27 @@ impl<'a> Scene<'a> {
         failover.is_some_and(|failover| !failover.restarting.contains(&id)) && self.is_up(id)
     }
 
+    /// What restarts while others work on: the regions in which a subtask is down. Empty: nothing is, or all.
+    #[must_use]
+    pub fn down_region(&self) -> BTreeSet<SubtaskId> {
+        if !matches!(
+            self.view.job,
+            JobStatus::Restarting { .. } | JobStatus::Restoring { .. }
+        ) {
+            return BTreeSet::new();
+        }
+        let mut down = BTreeSet::new();
+        for subtask in &self.plan.subtasks {
+            if !self.is_up(subtask.id) && !down.contains(&subtask.id) {
+                down.extend(self.plan.region_of(subtask.id));
+            }
+        }
+        if down.len() == self.plan.subtasks.len() {
+            down.clear();
+        }
+        down
+    }
+
     pub fn outputs_of(&self, id: SubtaskId) -> impl Iterator<Item = ChannelId> + 'a {
         self.plan
             .subtask(id)
@@ -194,6 +215,35 @@ impl<'a> Scene<'a> {
     pub fn pending(&self) -> Option<&'a CheckpointView> {
         self.checkpoints()
             .find(|checkpoint| checkpoint.status == CheckpointStatus::Pending)
+    }
+
+    /// The records of `channel` that became part of pending checkpoints: these hold them until they are decided.
+    pub fn persisted(
+        self,
+        channel: ChannelId,
+    ) -> impl Iterator<Item = (CheckpointId, &'a PersistedView)> {
+        let ends = self.plan.channel(channel);
+        let ends = [ends.from, ends.to];
+        let checkpoints = self.view.checkpoints.values();
+        let pending =
+            checkpoints.filter(|checkpoint| checkpoint.status == CheckpointStatus::Pending);
+        pending.flat_map(move |checkpoint| {
+            let snapshots = ends
+                .into_iter()
+                .filter_map(|id| checkpoint.subtasks.get(&id));
+            let records = snapshots.flat_map(|snapshot| &snapshot.persisted);
+            records
+                .filter(move |persisted| persisted.channel == channel)
+                .map(|persisted| (checkpoint.id, persisted))
+        })
+    }
+
+    /// The pending checkpoint that `record`, in `channel`, is part of.
+    #[must_use]
+    pub fn held_by(self, channel: ChannelId, record: &Record) -> Option<CheckpointId> {
+        let mut persisted = self.persisted(channel);
+        let found = persisted.find(|(_, persisted)| persisted.records.contains(record))?;
+        Some(found.0)
     }
 
     /// The records that have arrived at the end of `channel` and wait there.
@@ -301,5 +351,76 @@ pub fn expected_keys(key: Option<&KeyExpr>) -> Option<u32> {
     match key? {
         KeyExpr::Modulo { modulus, .. } => Some(*modulus),
         KeyExpr::Column => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::engine::event::{ChannelSide, SubtaskStatus};
+    use crate::ui::fixture::{Moment, two_sources};
+
+    /// Checkpoint 3 holds what is in the first channel.
+    fn with_records_in_flight(status: CheckpointStatus) -> Moment {
+        let mut moment = two_sources();
+        let channel = ChannelId(0);
+        let queue = &moment.view.channels[0].queue;
+        let records = queue.iter().filter_map(|item| match &item.element {
+            StreamElement::Record(record) => Some(record.clone()),
+            StreamElement::Event(_) => None,
+        });
+        let persisted = PersistedView {
+            channel,
+            side: ChannelSide::Input,
+            records: records.take(2).collect(),
+        };
+        let to = moment.plan.channel(channel).to;
+        let checkpoint = moment.view.checkpoints.get_mut(&CheckpointId(3));
+        let checkpoint = Arc::make_mut(checkpoint.expect("checkpoint 3"));
+        checkpoint.status = status;
+        let snapshot = checkpoint.subtasks.get_mut(&to).expect("a snapshot");
+        snapshot.persisted.push(persisted);
+        moment
+    }
+
+    fn held(moment: &Moment) -> Vec<Option<CheckpointId>> {
+        let (scene, channel) = (moment.scene(), ChannelId(0));
+        let queue = scene.channel(channel).queue.iter();
+        let records = queue.filter_map(|item| match &item.element {
+            StreamElement::Record(record) => Some(record),
+            StreamElement::Event(_) => None,
+        });
+        records
+            .map(|record| scene.held_by(channel, record))
+            .collect()
+    }
+
+    #[test]
+    fn a_checkpoint_holds_its_records_in_flight_until_it_is_decided() {
+        let three = Some(CheckpointId(3));
+        let pending = with_records_in_flight(CheckpointStatus::Pending);
+        assert_eq!(held(&pending), [three, three, None]);
+        let completed = with_records_in_flight(CheckpointStatus::Completed);
+        assert_eq!(held(&completed), [None, None, None]);
+    }
+
+    #[test]
+    fn what_restarts_is_a_region_unless_it_is_all() {
+        let mut moment = two_sources();
+        moment.job.edges.truncate(1);
+        moment.plan = ExecutionGraph::of(&moment.job);
+        moment.view.subtasks[0].status = SubtaskStatus::Failed;
+        assert!(moment.scene().down_region().is_empty(), "the job runs");
+        moment.view.job = JobStatus::Restarting {
+            cause: "a crashed".to_owned(),
+        };
+        let down: Vec<u32> = moment.scene().down_region().iter().map(|id| id.0).collect();
+        assert_eq!(down, [0, 2, 3], "source a and both sums");
+        let mut whole = two_sources();
+        whole.view.job = moment.view.job.clone();
+        whole.view.subtasks[0].status = SubtaskStatus::Failed;
+        assert!(whole.scene().down_region().is_empty());
     }
 }

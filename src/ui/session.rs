@@ -25,6 +25,8 @@ struct Facts {
     /// Position, and branch.
     moment: (usize, usize),
     ledger: Ledger,
+    /// Where only a part of the job is down: of what restarts, and of the others.
+    parts: Option<[Ledger; 2]>,
     /// The first records that count more than once.
     twice: Vec<Origin>,
 }
@@ -116,9 +118,13 @@ impl Session {
             } else {
                 Vec::new()
             };
+            let down = self.scene().down_region();
+            let of = |is_down: bool| recording.ledger_of(view, &|id| down.contains(&id) == is_down);
+            let parts = (!down.is_empty()).then(|| [of(true), of(false)]);
             self.facts = Some(Facts {
                 moment,
                 ledger,
+                parts,
                 twice,
             });
         }
@@ -161,6 +167,12 @@ impl Session {
             .as_ref()
             .map(|facts| facts.ledger)
             .unwrap_or_default()
+    }
+
+    /// Where only a part of the job is down: the ledgers of what restarts, and of the others.
+    #[must_use]
+    pub fn parts(&self) -> Option<[Ledger; 2]> {
+        self.facts.as_ref().and_then(|facts| facts.parts)
     }
 
     /// The first source records that count more than once.

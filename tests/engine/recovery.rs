@@ -4,6 +4,7 @@ use lockgate::engine::event::{EventKind, JobStatus, SubtaskStatus};
 use lockgate::model::{
     Command, FailoverStrategy, JobGraph, RestartStrategy, Retention, SubtaskId, Uid,
 };
+use lockgate::recording::Ledger;
 use lockgate::recording::view::CheckpointStatus;
 
 use crate::rig::{Rig, Source, expected_sums, lanes_job, sum_job};
@@ -104,6 +105,28 @@ fn a_forward_only_lane_begins_again_alone() {
     assert_eq!(rig.view().job, JobStatus::Finished);
     let ends: Vec<u64> = rig.view().splits.iter().map(|split| split.offset).collect();
     assert_eq!(ends, [100, 100]);
+}
+
+/// Breaks if a region's ledger takes in what another region has read.
+#[test]
+fn the_ledger_of_a_failed_lane_and_that_of_the_others_are_the_ledger_of_the_job() {
+    let mut job = lanes_job(Source::new(100, 60), 3);
+    job.config.restart = fixed_delay(9, 100);
+    let mut rig = Rig::new(&job);
+    rig.run_until(|view| view.subtasks[0].offset == 20);
+    rig.crash("map", 0);
+    let (lane, _) = planned(&rig).pop().unwrap();
+    assert_eq!(lane.len(), 3);
+    let (recording, view) = (&rig.recording, rig.view());
+    let down = recording.ledger_of(view, &|id| lane.contains(&id));
+    let up = recording.ledger_of(view, &|id| !lane.contains(&id));
+    let whole = recording.ledger(view);
+    assert_eq!(down.emitted, 20);
+    assert_eq!(down.emitted + up.emitted, whole.emitted);
+    let once = |ledger: &Ledger| ledger.output.unwrap().once;
+    assert_eq!(once(&down) + once(&up), once(&whole));
+    assert_eq!(down.open.in_flight, 0, "what was in flight there is gone");
+    assert_eq!(up.open.in_flight, whole.open.in_flight);
 }
 
 #[test]

@@ -56,6 +56,20 @@ fn both_ends_of_a_channel_save_what_the_barrier_passed_there() {
         }
     }
     assert!(sides[&true] > 5 && sides[&false] > 2, "{sides:?}");
+    let mut seen = BTreeMap::new();
+    for snapshot in rig
+        .view()
+        .checkpoints
+        .values()
+        .flat_map(|c| c.subtasks.values())
+    {
+        for persisted in &snapshot.persisted {
+            *seen
+                .entry(persisted.side == ChannelSide::Input)
+                .or_insert(0) += persisted.records.len();
+        }
+    }
+    assert_eq!(seen, sides, "and the view has them by channel and end");
 }
 
 /// Breaks if the receiver takes records of another input while a barrier that overtakes is there.

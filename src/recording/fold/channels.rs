@@ -4,10 +4,9 @@ use crate::engine::event::{ChannelSide, EventKind};
 use crate::engine::in_flight;
 use crate::engine::plan::ExecutionGraph;
 use crate::model::{
-    Alignment, ChannelId, CheckpointBarrier, CheckpointId, Record, StreamElement, StreamEvent,
-    SubtaskId,
+    Alignment, ChannelId, CheckpointBarrier, CheckpointId, StreamElement, StreamEvent, SubtaskId,
 };
-use crate::recording::view::{ChannelView, InFlight, View};
+use crate::recording::view::{ChannelView, InFlight, PersistedView, View};
 
 impl View {
     pub(super) fn channel(&mut self, id: ChannelId) -> &mut ChannelView {
@@ -53,9 +52,17 @@ impl View {
             EventKind::InFlightPersisted {
                 subtask,
                 checkpoint,
+                channel,
+                side,
                 records,
-                ..
-            } => self.persist(*subtask, *checkpoint, records),
+            } => {
+                let records = PersistedView {
+                    channel: *channel,
+                    side: *side,
+                    records: records.clone(),
+                };
+                self.persist(*subtask, *checkpoint, records);
+            }
             EventKind::Backpressured { subtask, is_on } => {
                 self.subtasks[subtask.index()]
                     .meter
@@ -141,11 +148,17 @@ impl View {
         });
     }
 
-    fn persist(&mut self, subtask: SubtaskId, checkpoint: CheckpointId, records: &[Record]) {
-        let bytes: u64 = records.iter().map(in_flight::size_bytes).sum();
+    /// One barrier after another may overtake more of the same channel.
+    fn persist(&mut self, subtask: SubtaskId, checkpoint: CheckpointId, more: PersistedView) {
+        let bytes: u64 = more.records.iter().map(in_flight::size_bytes).sum();
         self.edit_snapshot(checkpoint, subtask, |snapshot| {
             snapshot.persisted_bytes += bytes;
-            snapshot.persisted_records += records.len() as u64;
+            snapshot.persisted_records += more.records.len() as u64;
+            let mut known = snapshot.persisted.iter_mut();
+            match known.find(|known| known.channel == more.channel && known.side == more.side) {
+                Some(known) => known.records.extend(more.records),
+                None => snapshot.persisted.push(more),
+            }
         });
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::engine::event::{CheckpointKind, EventKind, Outcome};
 use crate::engine::plan::ExecutionGraph;
 use crate::model::{CheckpointId, SubtaskId};
-use crate::recording::view::{CheckpointStatus, CheckpointView, SnapshotView, View};
+use crate::recording::view::{CheckpointStatus, CheckpointView, SnapshotView, StartView, View};
 
 impl View {
     fn edit_checkpoint(&mut self, id: CheckpointId, edit: impl FnOnce(&mut CheckpointView)) {
@@ -63,8 +63,21 @@ impl View {
             EventKind::SavepointStored { checkpoint, name } => {
                 self.savepoints.push((*checkpoint, name.clone()));
             }
-            EventKind::StartedFrom { checkpoint, .. } => self.store.push(*checkpoint),
-            EventKind::Released { checkpoint } => self.store.retain(|id| id != checkpoint),
+            EventKind::StartedFrom { checkpoint, claim } => {
+                self.store.push(*checkpoint);
+                self.started_from = Some(StartView {
+                    checkpoint: *checkpoint,
+                    claim: *claim,
+                    released_us: None,
+                });
+            }
+            EventKind::Released { checkpoint } => {
+                self.store.retain(|id| id != checkpoint);
+                let start = self.started_from.as_mut();
+                if let Some(start) = start.filter(|start| start.checkpoint == *checkpoint) {
+                    start.released_us = Some(at_us);
+                }
+            }
             EventKind::Aborted { checkpoint, reason } => {
                 self.decide(*checkpoint, CheckpointStatus::Aborted(*reason));
             }

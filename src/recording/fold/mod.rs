@@ -30,6 +30,7 @@ impl View {
             tables: BTreeMap::new(),
             checkpoints: BTreeMap::new(),
             store: Vec::new(),
+            started_from: None,
             queued: Vec::new(),
             refused_triggers: 0,
             failover: None,

@@ -125,6 +125,15 @@ pub fn paint_elements(
     }
     let mut is_told = false;
     let restored = view.restored;
+    let holds: Vec<_> = pen.scene.persisted(channel).collect();
+    let held_by = |item: &InFlight| {
+        let StreamElement::Record(record) = &item.element else {
+            return None;
+        };
+        let mut holds = holds.iter();
+        let found = holds.find(|(_, persisted)| persisted.records.contains(record))?;
+        Some(found.0)
+    };
     for (place, (item, passing)) in view.queue.iter().zip(&passing).enumerate() {
         let mut sprite = sprite(pen, scale, channel, &item.element);
         if let (false, StreamElement::Event(StreamEvent::Watermark(time))) =
@@ -141,7 +150,12 @@ pub fn paint_elements(
             }
             Passing::Overtaken(checkpoint) => sprite.mark(pen.theme.checkpoint(*checkpoint)),
             Passing::Keeps if place < restored => sprite.mark(pen.theme.accent),
-            Passing::Keeps => {}
+            // The barrier has gone on; the checkpoint keeps them until it is decided.
+            Passing::Keeps => {
+                if let Some(checkpoint) = held_by(item) {
+                    sprite.mark(pen.theme.checkpoint(checkpoint));
+                }
+            }
         }
         row.push(item);
         sprites.push((progress, sprite));

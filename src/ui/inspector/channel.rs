@@ -117,8 +117,15 @@ fn element_row(ui: &mut Ui, inspector: &RunInspector<'_>, id: ChannelId, item: &
                 .key_of(id, record)
                 .map(|key| format!("{key} · "))
                 .unwrap_or_default();
-            let detail = format!("{key}{}{}", scene.origin_name(record), arrival);
-            let mark = token_mark(ui.painter(), theme, inspector, id, record);
+            let held = scene.held_by(id, record);
+            let words = held.map(|checkpoint| format!(" · in {checkpoint}"));
+            let detail = format!(
+                "{key}{}{}{arrival}",
+                scene.origin_name(record),
+                words.unwrap_or_default()
+            );
+            let mut mark = token_mark(ui.painter(), theme, inspector, id, record);
+            mark.ring = held.map(|checkpoint| theme.checkpoint(checkpoint));
             let width = mark.width();
             plate(&name, &detail).ui_beside(ui, width, |painter, at| mark.paint(painter, at));
         }
@@ -159,27 +166,37 @@ fn barrier_mark(painter: &Painter, at: Pos2, color: egui::Color32) {
 }
 
 /// A record as on the canvas, as wide as its figure needs.
-struct TokenMark {
+pub struct TokenMark {
     source: usize,
+    /// Around it, in the colour of the checkpoint that it is part of.
+    pub ring: Option<egui::Color32>,
     color: egui::Color32,
+    ground: egui::Color32,
     ink: egui::Color32,
     figure: std::sync::Arc<egui::Galley>,
 }
 
 impl TokenMark {
-    fn width(&self) -> f32 {
+    pub fn width(&self) -> f32 {
         (self.figure.size().x + 8.0).max(19.0)
     }
 
-    fn paint(&self, painter: &Painter, at: Pos2) {
+    pub fn paint(&self, painter: &Painter, at: Pos2) {
         let size = vec2(self.width(), 19.0);
+        if let Some(ring) = self.ring {
+            let around = size + egui::Vec2::splat(5.0);
+            painter.add(token_shape(self.source, at, around, ring));
+            let rim = size + egui::Vec2::splat(1.5);
+            painter.add(token_shape(self.source, at, rim, self.ground));
+        }
         painter.add(token_shape(self.source, at, size, self.color));
         let corner = at - self.figure.size() / 2.0;
         painter.galley(corner, self.figure.clone(), self.ink);
     }
 }
 
-fn token_mark(
+/// In the colours of `id`'s receiver.
+pub fn token_mark(
     painter: &Painter,
     theme: &Theme,
     inspector: &RunInspector<'_>,
@@ -189,6 +206,8 @@ fn token_mark(
     let key = inspector.scene.key_of(id, record);
     let figure = short_value(record.value);
     TokenMark {
+        ring: None,
+        ground: theme.card,
         source: inspector.scene.source_index(record),
         color: key.map_or(theme.neutral, |key| theme.key(inspector.keys.index(&key))),
         ink: theme.ink,

@@ -13,7 +13,7 @@ use super::super::paint::checkpoint_square;
 use super::super::panels::facts::Phases;
 use super::super::theme::{Theme, semibold, size};
 use super::super::widgets::{ActionButton, Emphasis, figure, section, sentence, small_print};
-use super::{RunInspector, ledger_ui, linked_row};
+use super::{RunInspector, in_flight, ledger_ui, linked_row};
 
 pub fn checkpoint_ui(
     ui: &mut Ui,
@@ -64,6 +64,7 @@ pub fn checkpoint_ui(
     for (id, snapshot) in &checkpoint.subtasks {
         snapshot_ui(ui, inspector, (*id, checkpoint, snapshot), commands);
     }
+    in_flight::in_flight_ui(ui, inspector, checkpoint, commands);
     for id in &checkpoint.finished {
         let name = inspector.scene.plan.subtask_name(*id);
         small_print(ui, &format!("{name} had finished before."));

@@ -7,6 +7,7 @@ use crate::recording::{Ledger, Tally};
 
 use super::super::figures::list;
 use super::super::paint::dot;
+use super::super::scene::Scene;
 use super::super::theme::{Theme, semibold};
 use super::super::widgets::{plate_line, section, sentence};
 use super::RunInspector;
@@ -23,15 +24,50 @@ pub fn ledger_ui(ui: &mut Ui, inspector: &RunInspector<'_>) {
             ui.set_width(ui.available_width());
             ui.spacing_mut().item_spacing.y = 6.0;
             let status = &inspector.scene.view.job;
-            sentence(ui, &account(inspector.ledger, status), theme.text);
-            if let Some((tone, words)) = verdict(inspector.ledger, status) {
-                verdict_ui(ui, tone.color(theme), &words);
-                if tone == Tone::Wrong {
-                    sentence(ui, &named(inspector), theme.error);
-                }
-            }
+            let Some([down, up]) = &inspector.parts else {
+                part_ui(ui, inspector, inspector.ledger, status);
+                return;
+            };
+            let name = region_name(inspector.scene);
+            sentence(ui, &format!("{name}:"), theme.text_soft);
+            part_ui(ui, inspector, down, status);
+            ui.add_space(4.0);
+            sentence(ui, "What works on:", theme.text_soft);
+            part_ui(ui, inspector, up, &JobStatus::Running);
         });
 }
+
+/// The account of `ledger`, and what it comes to.
+fn part_ui(ui: &mut Ui, inspector: &RunInspector<'_>, ledger: &Ledger, status: &JobStatus) {
+    let theme = Theme::of(ui.ctx());
+    sentence(ui, &account(ledger, status), theme.text);
+    if let Some((tone, words)) = verdict(ledger, status) {
+        verdict_ui(ui, tone.color(theme), &words);
+        if tone == Tone::Wrong {
+            sentence(ui, &named(inspector), theme.error);
+        }
+    }
+}
+
+/// `The region that restarts (a 1/2, sum 1/2)`.
+fn region_name(scene: Scene<'_>) -> String {
+    let down = scene.down_region();
+    let names = down
+        .iter()
+        .take(NAMED)
+        .map(|id| scene.plan.subtask_name(*id));
+    let names: Vec<String> = names.collect();
+    match down.len().saturating_sub(names.len()) {
+        0 => format!("The region that restarts ({})", names.join(", ")),
+        more => format!(
+            "The region that restarts ({} and {more} more)",
+            names.join(", ")
+        ),
+    }
+}
+
+/// So many subtasks of a region are called by their names.
+const NAMED: usize = 4;
 
 /// Which records count more than once: `a@7, a@9 and 3 more`.
 fn named(inspector: &RunInspector<'_>) -> String {
@@ -229,6 +265,7 @@ mod tests {
             scene: moment.scene(),
             keys: &KeyColors::default(),
             ledger: &ledger,
+            parts: None,
             twice: &[origin(0, 7), origin(1, 9)],
             selection: &Selection::None,
             is_playing: false,

@@ -3,6 +3,7 @@
 mod channel;
 mod checkpoint;
 mod edge;
+mod in_flight;
 mod job;
 mod ledger;
 mod overview;
@@ -26,6 +27,8 @@ pub struct RunInspector<'a> {
     pub scene: Scene<'a>,
     pub keys: &'a KeyColors,
     pub ledger: &'a Ledger,
+    /// Where only a part of the job is down: the ledgers of what restarts, and of the others.
+    pub parts: Option<[Ledger; 2]>,
     /// The first source records that count more than once in the state.
     pub twice: &'a [Origin],
     pub selection: &'a Selection,

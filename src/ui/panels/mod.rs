@@ -41,6 +41,7 @@ pub fn panels_ui(ui: &mut Ui, view: &PanelView<'_>, commands: &mut Vec<UiCommand
         Tab::Timeline => {
             let timeline = TimelineView {
                 job: view.scene.job,
+                plan: view.scene.plan,
                 index: view.index,
                 clock_us: view.scene.clock_us,
                 position: view.scene.view.position,

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::engine::event::{CommandOrigin, EventKind, JobStatus, SubtaskStatus, TraceEvent};
-use crate::model::{CheckpointId, Command, SubtaskId};
+use crate::model::{CheckpointId, ClaimMode, Command, SubtaskId};
 
 /// The narrowest activity bin.
 const MIN_BIN_US: u64 = 5_000;
@@ -140,6 +140,10 @@ pub enum MarkKind {
         entry: usize,
         command: Command,
     },
+    /// The run began with this snapshot of another.
+    StartedFrom(CheckpointId, ClaimMode),
+    /// The run can do without it.
+    Released(CheckpointId),
     End,
 }
 
@@ -185,6 +189,13 @@ impl TimelineIndex {
                         command: command.clone(),
                     },
                 );
+            }
+            EventKind::StartedFrom { checkpoint, claim } => {
+                let kind = MarkKind::StartedFrom(*checkpoint, *claim);
+                self.mark(event.at_us, kind);
+            }
+            EventKind::Released { checkpoint } => {
+                self.mark(event.at_us, MarkKind::Released(*checkpoint));
             }
             kind => self.take_checkpoint(event.at_us, kind),
         }
@@ -349,6 +360,20 @@ mod tests {
         assert_eq!(whole, pieces);
         assert_eq!(whole.bins.iter().sum::<u32>(), 5_000);
         assert!(whole.bins.len() <= MAX_BINS);
+    }
+
+    #[test]
+    fn a_start_from_a_snapshot_and_its_release_are_marks() {
+        let (checkpoint, claim) = (CheckpointId(7), ClaimMode::NoClaim);
+        let events = [
+            event(0, EventKind::StartedFrom { checkpoint, claim }),
+            event(90_000, EventKind::Released { checkpoint }),
+        ];
+        let mut index = TimelineIndex::default();
+        index.update(&events, 0);
+        let kinds: Vec<_> = index.marks.into_iter().map(|mark| mark.kind).collect();
+        let started = MarkKind::StartedFrom(checkpoint, claim);
+        assert_eq!(kinds, [started, MarkKind::Released(checkpoint)]);
     }
 
     #[test]

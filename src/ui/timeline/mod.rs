@@ -2,12 +2,14 @@
 
 pub mod index;
 mod lanes;
+mod marks;
 
 use egui::{
     Align2, CursorIcon, Painter, Rangef, Rect, Response, Role, Sense, Shape, Stroke, Ui,
     WidgetInfo, pos2, vec2,
 };
 
+use crate::engine::plan::ExecutionGraph;
 use crate::model::{Command, JobGraph, When};
 use crate::run::RunAction;
 
@@ -18,6 +20,7 @@ use super::phrases::{command_words, when_words};
 use super::theme::{Theme, medium, regular, semibold, size};
 use index::{Mark, MarkKind, Phase, TimelineIndex};
 use lanes::lanes_ui;
+use marks::marks_ui;
 
 /// Room for the lanes' names at the left of the axis.
 const NAMES: f32 = 110.0;
@@ -27,14 +30,13 @@ const ACTIVITY_HEIGHT: f32 = 24.0;
 const CURSOR_ROOM: f32 = 24.0;
 /// The room for a label at the end of the axis.
 const END_LABEL: f32 = 56.0;
-/// Marks nearer to each other than this would hide each other.
-const MARK_PITCH: f32 = 15.0;
 /// The time axis is never shorter than this.
 const MIN_SPAN_US: u64 = 1_000_000;
 
 /// Where the timeline looks, and the cursor.
 pub struct TimelineView<'a> {
     pub job: &'a JobGraph,
+    pub plan: &'a ExecutionGraph,
     pub index: &'a TimelineIndex,
     pub clock_us: u64,
     /// How many events lie before the cursor.
@@ -113,7 +115,7 @@ pub fn timeline_ui(ui: &mut Ui, view: &TimelineView<'_>, commands: &mut Vec<UiCo
     paint_activity(&painter, theme, activity, axis, view.index);
     let lanes = Rect::from_min_max(pos2(chart.left(), activity.bottom() + 10.0), chart.max);
     lanes_ui(ui, &painter, lanes, axis, view, commands);
-    paint_marks(&painter, theme, chart, axis, &view.index.marks);
+    marks_ui(ui, &painter, chart, axis, view);
     script_ui(ui, &painter, chart, axis, view);
     paint_cursor(&painter, theme, chart, axis, view);
     footer_ui(ui, &painter, footer, view);
@@ -225,41 +227,6 @@ fn paint_activity(painter: &Painter, theme: &Theme, area: Rect, axis: Axis, inde
         regular(12.0),
         theme.dim,
     );
-}
-
-fn paint_marks(painter: &Painter, theme: &Theme, chart: Rect, axis: Axis, marks: &[Mark]) {
-    let top = chart.top() + AXIS_HEIGHT - 8.0;
-    let y = chart.top() + AXIS_HEIGHT + ACTIVITY_HEIGHT + 3.0;
-    let look = |kind: &MarkKind| match kind {
-        MarkKind::Crash(_) => Some((theme.error, "×")),
-        MarkKind::Restore(_) => Some((theme.ok, "↑")),
-        MarkKind::End => Some((theme.dim, "■")),
-        MarkKind::Script { .. } => None,
-    };
-    let shown = marks
-        .iter()
-        .filter_map(|mark| Some((axis.x(mark.at_us), look(&mark.kind)?)));
-    let shown: Vec<_> = shown.collect();
-    let places = spread(shown.iter().map(|(x, _)| *x), MARK_PITCH);
-    for ((true_x, (color, letter)), x) in shown.into_iter().zip(places) {
-        let line = Stroke::new(1.0, color.gamma_multiply(0.6));
-        painter.vline(true_x, Rangef::new(top, chart.bottom()), line);
-        painter.circle_filled(pos2(x, y), 8.0, theme.panel);
-        painter.circle_filled(pos2(x, y), 6.5, color);
-        let font = semibold(size::SMALLEST);
-        painter.text(pos2(x, y), Align2::CENTER_CENTER, letter, font, theme.panel);
-    }
-}
-
-/// The places `xs`, in order, each moved right as little as keeps `pitch` from the one before.
-fn spread(xs: impl Iterator<Item = f32>, pitch: f32) -> Vec<f32> {
-    let mut least = f32::NEG_INFINITY;
-    let place = |x: f32| {
-        let place = x.max(least);
-        least = place + pitch;
-        place
-    };
-    xs.map(place).collect()
 }
 
 /// The script's commands: a flag where one was carried out, a hollow one where one is due; under the pointer, which.
@@ -408,12 +375,6 @@ mod tests {
         for us in [0, 1_000_000, 2_000_000] {
             assert!(axis.us(axis.x(us)).abs_diff(us) < 100);
         }
-    }
-
-    #[test]
-    fn marks_at_one_time_stand_beside_each_other() {
-        let places = spread([10.0, 10.0, 12.0, 90.0].into_iter(), 15.0);
-        assert_eq!(places, [10.0, 25.0, 40.0, 90.0]);
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! All checkpoints of the run in a table, newest first: every one, where Flink's page shows ten.
 
-use egui::{Align, Rect, Role, ScrollArea, Sense, Ui, WidgetInfo, pos2, vec2};
+use egui::{Align, Rect, Role, ScrollArea, Sense, Stroke, Ui, WidgetInfo, pos2, vec2};
 
-use crate::recording::view::{CheckpointStatus, CheckpointView};
+use crate::model::ClaimMode;
+use crate::recording::view::{CheckpointStatus, CheckpointView, StartView};
 
 use super::super::super::command::{Selection, UiCommand};
 use super::super::super::figures::{bytes, seconds, span};
-use super::super::super::paint::{checkpoint_square, filled, text_in};
+use super::super::super::paint::{checkpoint_square, filled, foreign_square, framed, text_in};
 use super::super::super::scene::Scene;
 use super::super::super::theme::{Theme, medium, regular, size};
 use super::facts::{end_to_end_us, in_flight_bytes, latest_ack_us};
@@ -46,13 +47,69 @@ pub fn history_ui(
     }
     ui.spacing_mut().item_spacing.y = 2.0;
     let rows: Vec<&CheckpointView> = scene.checkpoints().rev().collect();
+    // What the run began with is the oldest.
+    let start = scene.view.started_from;
+    let count = rows.len() + usize::from(start.is_some());
     ScrollArea::vertical()
         .auto_shrink(false)
-        .show_rows(ui, ROW, rows.len(), |ui, range| {
-            for checkpoint in &rows[range] {
-                row_ui(ui, checkpoint, selection, commands);
+        .show_rows(ui, ROW, count, |ui, range| {
+            for place in range {
+                match (rows.get(place), &start) {
+                    (Some(checkpoint), _) => row_ui(ui, checkpoint, selection, commands),
+                    (None, Some(start)) => start_ui(ui, start),
+                    (None, None) => {}
+                }
             }
         });
+}
+
+/// The row of the snapshot that the run was started from: it belongs to another run, so most is not known here.
+fn start_ui(ui: &mut Ui, start: &StartView) {
+    let theme = Theme::of(ui.ctx());
+    let (row, response) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::hover());
+    framed(
+        ui.painter(),
+        row,
+        5.0,
+        theme.panel,
+        Stroke::new(1.0, theme.line),
+    );
+    let mut slots = cells(row);
+    if let Some(slot) = slots.next() {
+        let square =
+            Rect::from_center_size(pos2(slot.left() + 12.0, slot.center().y), vec2(22.0, 20.0));
+        foreign_square(ui.painter(), square, start.checkpoint, theme);
+    }
+    let room = slots
+        .next()
+        .map_or(row, |slot| Rect::from_min_max(slot.min, row.max));
+    let words = start_words(start);
+    text_in(
+        ui.painter(),
+        room,
+        Align::Min,
+        &words,
+        regular(12.5),
+        theme.text_soft,
+    );
+    let label = format!("Snapshot {}: {words}", start.checkpoint);
+    response.widget_info(|| WidgetInfo::labeled(Role::Row, true, &label));
+}
+
+/// `started from · no-claim: it stays yours · not needed since 1.200 s`
+fn start_words(start: &StartView) -> String {
+    match (start.claim, start.released_us) {
+        (ClaimMode::Claim, _) => {
+            "started from · claim: the run owns it, and deletes it when it is subsumed".to_owned()
+        }
+        (ClaimMode::NoClaim, None) => {
+            "started from · no-claim: it stays yours; a failure would still restore it".to_owned()
+        }
+        (ClaimMode::NoClaim, Some(at_us)) => format!(
+            "started from · no-claim: it stays yours, and is not needed since {}",
+            seconds(at_us)
+        ),
+    }
 }
 
 fn cells(row: Rect) -> impl Iterator<Item = Rect> {
@@ -128,4 +185,24 @@ fn texts(checkpoint: &CheckpointView) -> [String; 9] {
         bytes(checkpoint.size_bytes()),
         format!("{} ({})", bytes(processed), bytes(persisted)),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::CheckpointId;
+
+    #[test]
+    fn the_row_of_the_start_says_whose_the_snapshot_is() {
+        let mut start = StartView {
+            checkpoint: CheckpointId(7),
+            claim: ClaimMode::NoClaim,
+            released_us: None,
+        };
+        assert!(start_words(&start).ends_with("a failure would still restore it"));
+        start.released_us = Some(1_200_000);
+        assert!(start_words(&start).ends_with("is not needed since 1.200 s"));
+        start.claim = ClaimMode::Claim;
+        assert!(start_words(&start).contains("the run owns it"));
+    }
 }

@@ -83,7 +83,7 @@ fn part_ui(ui: &mut Ui, scene: Scene<'_>, selection: &Selection, commands: &mut 
     );
     match chosen {
         Part::Configuration => configuration::configuration_ui(ui, scene),
-        _ if scene.view.checkpoints.is_empty() => {
+        _ if scene.view.checkpoints.is_empty() && scene.view.started_from.is_none() => {
             empty_ui(ui, "No checkpoint yet. Press Checkpoint (C) to take one.");
         }
         Part::History => history::history_ui(ui, scene, selection, commands),
