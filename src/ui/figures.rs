@@ -109,6 +109,15 @@ pub fn event_time(time: EventTime) -> String {
     }
 }
 
+/// A watermark, or that there is none yet.
+#[must_use]
+pub fn watermark_words(watermark: EventTime) -> String {
+    match watermark {
+        EventTime::NONE => "none".to_owned(),
+        time => event_time(time),
+    }
+}
+
 /// A window's begin and end: `1.0–2.0 s`.
 #[must_use]
 pub fn window_span(window: TimeWindow) -> String {

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use crate::engine::event::{JobStatus, SubtaskStatus};
 use crate::engine::plan::{ExecutionGraph, SplitPlan, SubtaskPlan};
 use crate::model::{
-    ChannelId, CheckpointId, EventTime, FaultKind, JobGraph, Key, KeyExpr, Origin, Record, SplitId,
-    StreamElement, StreamEvent, SubtaskId,
+    ChannelId, CheckpointId, EventTime, FaultKind, JobGraph, Key, KeyExpr, OperatorSpec, Origin,
+    Record, SplitId, StreamElement, StreamEvent, SubtaskId,
 };
 use crate::recording::View;
 use crate::recording::load::Load;
+use crate::recording::sink_view::TableView;
 use crate::recording::view::{
     ChannelView, CheckpointStatus, CheckpointView, InFlight, PersistedView, SubtaskView,
 };
@@ -135,6 +136,22 @@ impl<'a> Scene<'a> {
     pub fn is_spared(&self, id: SubtaskId) -> bool {
         let failover = self.view.failover.as_ref();
         failover.is_some_and(|failover| !failover.restarting.contains(&id)) && self.is_up(id)
+    }
+
+    /// What readers see of upsert sink `id` (all its subtasks write into one table); none: it is none, or nothing has
+    /// come out.
+    #[must_use]
+    pub fn table_of(self, id: SubtaskId) -> Option<&'a TableView> {
+        let table = self.view.tables.get(&self.plan.subtask(id).uid)?;
+        Some(table.as_ref())
+    }
+
+    /// Whether any of the job's sources makes watermarks. (Without, the last one still comes at the end of the data.)
+    #[must_use]
+    pub fn has_event_time(self) -> bool {
+        self.job.vertices.iter().any(|vertex| {
+            matches!(&vertex.operator, OperatorSpec::Source(spec) if spec.event_time.is_some())
+        })
     }
 
     /// What restarts while others work on: the regions in which a subtask is down. Empty: nothing is, or all.

@@ -4,14 +4,16 @@ use egui::{Align, Align2, Color32, FontId, Rect, Shape, Stroke, pos2, vec2};
 
 use crate::engine::event::SubtaskStatus;
 use crate::engine::plan::SubtaskPlan;
-use crate::model::{EventTime, SubtaskId};
+use crate::model::SubtaskId;
+use crate::recording::load::Load;
 use crate::recording::view::SubtaskView;
 
 use super::super::explain::{Status, Tone, status_of};
-use super::super::figures::event_time;
+use super::super::figures::watermark_words;
 use super::super::paint::{TINT_ALPHA, dot, filled, framed, hatch, text_in};
 use super::super::theme::{Theme, medium, regular, semibold, space};
 use super::density::Density;
+use super::outside::is_transactional;
 use super::pen::{Pen, font_size};
 use super::rows::{RowText, rows};
 use super::token::watermark_tick;
@@ -73,8 +75,7 @@ pub fn paint_card(
 /// Along the card's lower edge: the shares of its time in which it was busy, held up, idle.
 fn load_bar(pen: &Pen<'_>, id: SubtaskId, rect: Rect) {
     let load = pen.scene.load(id);
-    let total = load.total_us();
-    if total == 0 {
+    if load.total_us() == 0 {
         return;
     }
     let z = pen.zoom();
@@ -85,15 +86,26 @@ fn load_bar(pen: &Pen<'_>, id: SubtaskId, rect: Rect) {
     );
     filled(pen.painter, bar, 1.0, pen.theme.line);
     let mut x = bar.left();
-    for (us, color) in [
-        (load.busy_us, pen.theme.ok),
-        (load.backpressured_us, pen.theme.warn),
-    ] {
-        let width = bar.width() * (us as f64 / total as f64) as f32;
+    let shares = load_shares(load);
+    for (share, color) in shares.into_iter().zip([pen.theme.ok, pen.theme.warn]) {
+        let width = bar.width() * share;
         let part = Rect::from_min_max(pos2(x, bar.top()), pos2(x + width, bar.bottom()));
         filled(pen.painter, part, 1.0, color);
         x += width;
     }
+}
+
+/// The shares of its time in which it was busy and held up; the rest it was idle.
+fn load_shares(load: Load) -> [f32; 2] {
+    let total = load.total_us().max(1) as f64;
+    [load.busy_us, load.backpressured_us].map(|us| (us as f64 / total) as f32)
+}
+
+/// `busy 50 %, backpressured 25 %`
+#[must_use]
+pub fn load_words(load: Load) -> String {
+    let [busy, held_up] = load_shares(load).map(|share| share * 100.0);
+    format!("busy {busy:.0} %, backpressured {held_up:.0} %")
 }
 
 /// A bolt at the card's corner: something will go wrong here once.
@@ -214,7 +226,11 @@ fn short(pen: &Pen<'_>, id: SubtaskId, rect: Rect, ink: Ink, density: Density) {
     let height = rect.height() / z;
     let inner = rect.shrink2(vec2(10.0 * z, 0.0));
     let status = status_of(pen.scene, id);
-    let rows = rows(pen, id);
+    let mut rows = rows(pen, id);
+    if is_transactional(&pen.scene.plan.subtask(id).operator) {
+        // The boxes beside the card tell the rest.
+        rows.truncate(1);
+    }
     if density == Density::Dense {
         let center = height / 2.0;
         heading(pen, id, line(inner, center - 8.0, z), ink);
@@ -315,7 +331,7 @@ fn paint_row(pen: &Pen<'_>, slot: Rect, row: &RowText, ink: Ink) {
     }
     let color = if is_figure { text } else { ink.dim };
     if let Some(size) = font_size(if is_figure { 12.5 } else { 11.5 }, z) {
-        text_in(
+        let used = text_in(
             pen.painter,
             name,
             Align::Min,
@@ -323,6 +339,11 @@ fn paint_row(pen: &Pen<'_>, slot: Rect, row: &RowText, ink: Ink) {
             regular(size),
             color,
         );
+        if let Some((warning, small)) = row.warning.as_ref().zip(font_size(11.5, z)) {
+            name.min.x = used.right() + 8.0 * z;
+            let font = medium(small);
+            text_in(pen.painter, name, Align::Min, warning, font, pen.theme.warn);
+        }
     }
 }
 
@@ -342,7 +363,11 @@ fn paint_summary(pen: &Pen<'_>, slot: Rect, rows: &[RowText], ink: Ink) {
     let mut x = slot.left();
     for row in rows.iter().filter(|row| row.dot.is_some()) {
         let label = format!("{} {}", row.name, row.value);
-        let color = if row.is_gone { ink.dim } else { ink.text };
+        let color = match (row.is_gone, &row.warning) {
+            (true, _) => ink.dim,
+            (false, Some(_)) => pen.theme.warn,
+            (false, None) => ink.text,
+        };
         let galley = pen.painter.layout_no_wrap(label, font.clone(), color);
         if x + 11.0 * z + galley.size().x > slot.right() {
             pen.text(
@@ -387,19 +412,27 @@ fn paint_status(pen: &Pen<'_>, slot: Rect, status: &Status, ink: Ink) {
     small(pen, words, status.short(), color);
 }
 
-/// How far the subtask's event time has come, at the right of its name; none: it knows no event time.
+/// How far the subtask's event time has come, at the right of its name: behind a tick, or, while the subtask is idle,
+/// behind the circle that marks idleness in channels too. None: the job knows no event time.
 fn paint_watermark(pen: &Pen<'_>, id: SubtaskId, mut slot: Rect, ink: Ink) -> Option<Rect> {
-    let watermark = pen.scene.subtask(id).watermark;
-    let size = font_size(11.5, pen.zoom()).filter(|_| watermark != EventTime::NONE)?;
+    let size = font_size(11.5, pen.zoom()).filter(|_| pen.scene.has_event_time())?;
+    let SubtaskView {
+        watermark, is_idle, ..
+    } = pen.scene.subtask(id);
     slot.max.x -= 6.0 * pen.zoom();
-    let words = event_time(watermark);
+    let words = watermark_words(*watermark);
     let font = medium(size);
     let used = text_in(pen.painter, slot, Align::Max, &words, font, ink.dim);
     let z = pen.zoom();
-    let tick = pos2(used.left() - 7.0 * z, used.center().y);
-    watermark_tick(pen, tick, 11.0 * z, pen.theme.text_soft);
+    let mark = pos2(used.left() - 7.0 * z, used.center().y);
+    if *is_idle {
+        let stroke = Stroke::new(1.5, pen.theme.text_soft);
+        pen.painter.circle_stroke(mark, 3.5 * z, stroke);
+    } else {
+        watermark_tick(pen, mark, 11.0 * z, pen.theme.text_soft);
+    }
     Some(Rect::from_min_max(
-        pos2(tick.x - 4.0 * z, used.top()),
+        pos2(mark.x - 4.0 * z, used.top()),
         used.max,
     ))
 }
@@ -418,5 +451,22 @@ pub fn tone(theme: &Theme, tone: Tone) -> Color32 {
         Tone::Good => theme.ok,
         Tone::Waiting => theme.warn,
         Tone::Bad => theme.error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_load_bar_has_the_shares_of_the_time() {
+        let load = Load {
+            busy_us: 50,
+            backpressured_us: 25,
+            idle_us: 125,
+        };
+        assert_eq!(load_shares(load), [0.25, 0.125]);
+        assert_eq!(load_words(load), "busy 25 %, backpressured 12 %");
+        assert_eq!(load_shares(Load::default()), [0.0, 0.0]);
     }
 }

@@ -386,6 +386,7 @@ pub fn retained_text(scene: Scene<'_>) -> String {
         .filter(|checkpoint| checkpoint.retained)
         .count();
     match retained {
+        0 if !scene.view.store.is_empty() => "the start’s snapshot".to_owned(),
         0 => "empty".to_owned(),
         n => format!("{n} retained"),
     }

@@ -44,7 +44,11 @@ impl LayoutRequest {
             position: vertex.position,
             subtasks: vertex.parallelism as usize,
             rows: rows_for(&vertex.operator),
-            outside: outside_for(&vertex.operator, density),
+            outside: if is_transactional(&vertex.operator) {
+                outside::REACH
+            } else {
+                0.0
+            },
         });
         let channels = plan
             .channels
@@ -56,16 +60,6 @@ impl LayoutRequest {
             vertices: vertices.collect(),
             channels: channels.collect(),
         }
-    }
-}
-
-/// Cards with rows have room for what is outside.
-fn outside_for(operator: &OperatorSpec, density: Density) -> f32 {
-    let has_room = density <= Density::Snug;
-    if has_room && is_transactional(operator) {
-        outside::REACH
-    } else {
-        0.0
     }
 }
 

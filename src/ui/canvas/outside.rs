@@ -16,6 +16,10 @@ pub const REACH: f32 = GAP + WIDTH;
 const GAP: f32 = 14.0;
 const WIDTH: f32 = 136.0;
 const ROW: f32 = 22.0;
+/// A card lower than this gives each box half of its height.
+const LOW: f32 = 84.0;
+/// Points on the screen: two boxes on top of each other would not hold their words.
+const FLAT: f32 = 34.0;
 /// How long the end of a transaction is seen, in virtual time.
 const END_US: u64 = 500_000;
 
@@ -28,6 +32,43 @@ pub fn is_transactional(operator: &OperatorSpec) -> bool {
     )
 }
 
+/// Where the two boxes are, in screen space.
+struct Boxes {
+    /// What nobody sees yet.
+    hidden: Rect,
+    visible: Rect,
+    /// There is room for one transaction and no caption.
+    is_low: bool,
+}
+
+impl Boxes {
+    /// In `area`, at zoom `z`: on top of each other (a low card gives each half of its height), or, where that is too
+    /// low for words, side by side.
+    fn of(area: Rect, z: f32) -> Self {
+        if area.height() < FLAT {
+            let split = area.left() + area.width() * 0.62;
+            return Self {
+                hidden: Rect::from_min_max(area.min, pos2(split - 4.0 * z, area.bottom())),
+                visible: Rect::from_min_max(pos2(split, area.top()), area.max),
+                is_low: true,
+            };
+        }
+        let is_low = area.height() < LOW * z;
+        let (height, gap) = if is_low {
+            (area.height() * 0.5 - 2.0 * z, 4.0 * z)
+        } else {
+            (30.0 * z, 6.0 * z)
+        };
+        let visible = Rect::from_min_max(pos2(area.left(), area.bottom() - height), area.max);
+        let hidden = Rect::from_min_max(area.min, pos2(area.right(), visible.top() - gap));
+        Self {
+            hidden,
+            visible,
+            is_low,
+        }
+    }
+}
+
 /// Draw what is outside of sink `id`, whose card is `card` (world).
 pub fn outside_ui(ui: &Ui, pen: &Pen<'_>, id: SubtaskId, card: Rect) {
     let sink = &pen.scene.subtask(id).sink;
@@ -37,22 +78,28 @@ pub fn outside_ui(ui: &Ui, pen: &Pen<'_>, id: SubtaskId, card: Rect) {
         pos2(card.right() + REACH, card.bottom()),
     );
     let area = pen.rect(area);
-    let visible = Rect::from_min_max(pos2(area.left(), area.bottom() - 30.0 * z), area.max);
-    let hidden = Rect::from_min_max(area.min, pos2(area.right(), visible.top() - 6.0 * z));
+    let boxes = Boxes::of(area, z);
+    let Boxes {
+        hidden, visible, ..
+    } = boxes;
     arrow(
         pen,
         pos2(pen.rect(card).right(), hidden.center().y),
         area.left(),
     );
     let theme = pen.theme;
-    dashed_frame(
-        pen.painter,
-        hidden,
-        6.0 * z,
-        Stroke::new(1.0, theme.line_strong),
-    );
-    words(pen, row(hidden, 0.0, z), "not visible yet", theme.dim);
-    transactions(pen, hidden, sink);
+    if boxes.is_low {
+        one_line(pen, hidden, sink);
+    } else {
+        dashed_frame(
+            pen.painter,
+            hidden,
+            6.0 * z,
+            Stroke::new(1.0, theme.line_strong),
+        );
+        words(pen, row(hidden, 0.0, z), "not visible yet", theme.dim);
+        transactions(pen, hidden, sink);
+    }
     framed(
         pen.painter,
         visible,
@@ -61,8 +108,10 @@ pub fn outside_ui(ui: &Ui, pen: &Pen<'_>, id: SubtaskId, card: Rect) {
         Stroke::new(1.5, theme.ok),
     );
     let inner = visible.shrink2(vec2(9.0 * z, 0.0));
-    words(pen, inner, "visible", theme.text_soft);
-    if let Some(size) = font_size(13.5, z) {
+    if visible.width() > 60.0 {
+        words(pen, inner, "visible", theme.text_soft);
+    }
+    if let Some(size) = font_size(if boxes.is_low { 11.5 } else { 13.5 }, z) {
         let figure = sink.visible.to_string();
         text_in(
             pen.painter,
@@ -74,9 +123,29 @@ pub fn outside_ui(ui: &Ui, pen: &Pen<'_>, id: SubtaskId, card: Rect) {
         );
     }
     if let Some(end) = sink.last_end {
-        ending(pen, (hidden, visible), end);
+        ending(pen, &boxes, end);
     }
     describe(ui, pen, id, area);
+}
+
+/// The newest transaction alone, and how many there are besides.
+fn one_line(pen: &Pen<'_>, hidden: Rect, sink: &SinkView) {
+    let z = pen.zoom();
+    // A chip is a little larger than its slot.
+    let slot = hidden.shrink2(vec2(4.0 * z, 1.0));
+    match &sink.uncommitted[..] {
+        [] => {
+            let stroke = Stroke::new(1.0, pen.theme.line_strong);
+            dashed_frame(pen.painter, hidden, 4.0 * z, stroke);
+            let slot = hidden.shrink2(vec2(9.0 * z, 0.0));
+            words(pen, slot, "nothing hidden", pen.theme.dim);
+        }
+        [only] => chip(pen, slot, only, ""),
+        [.., newest] => {
+            let more = format!(" + {} more", sink.uncommitted.len() - 1);
+            chip(pen, slot, newest, &more);
+        }
+    }
 }
 
 fn arrow(pen: &Pen<'_>, from: egui::Pos2, to: f32) {
@@ -106,7 +175,7 @@ fn transactions(pen: &Pen<'_>, hidden: Rect, sink: &SinkView) {
     let all = sink.uncommitted.len();
     let shown = if all > room { room - 1 } else { all };
     for (place, transaction) in sink.uncommitted.iter().rev().take(shown).enumerate() {
-        chip(pen, row(hidden, 1.0 + place as f32, z), transaction);
+        chip(pen, row(hidden, 1.0 + place as f32, z), transaction, "");
     }
     if all > shown {
         let more = format!("and {} more", all - shown);
@@ -119,10 +188,11 @@ fn transactions(pen: &Pen<'_>, hidden: Rect, sink: &SinkView) {
     }
 }
 
-fn chip(pen: &Pen<'_>, slot: Rect, transaction: &TransactionView) {
+fn chip(pen: &Pen<'_>, slot: Rect, transaction: &TransactionView, more: &str) {
     let z = pen.zoom();
     let theme = pen.theme;
     let rect = slot.expand2(vec2(4.0 * z, 1.0));
+    let slot = slot.shrink2(vec2(3.0 * z, 0.0));
     match transaction.pre_committed {
         Some(checkpoint) => {
             let color = theme.checkpoint(checkpoint);
@@ -134,8 +204,8 @@ fn chip(pen: &Pen<'_>, slot: Rect, transaction: &TransactionView) {
         return;
     };
     let state = match transaction.pre_committed {
-        Some(checkpoint) => format!("{} · with {checkpoint}", transaction.id),
-        None => format!("{} · open", transaction.id),
+        Some(checkpoint) => format!("{} · with {checkpoint}{more}", transaction.id),
+        None => format!("{} · open{more}", transaction.id),
     };
     let records = transaction.records.len().to_string();
     let used = text_in(
@@ -158,17 +228,21 @@ fn chip(pen: &Pen<'_>, slot: Rect, transaction: &TransactionView) {
 }
 
 /// A commit goes down to what is visible; an abort is struck out where it was.
-fn ending(pen: &Pen<'_>, (hidden, visible): (Rect, Rect), end: EndedTransaction) {
+fn ending(pen: &Pen<'_>, boxes: &Boxes, end: EndedTransaction) {
     let age_us = pen.scene.clock_us.saturating_sub(end.at_us);
     if age_us >= END_US {
         return;
     }
     let z = pen.zoom();
     let share = age_us as f32 / END_US as f32;
+    let Boxes {
+        hidden, visible, ..
+    } = *boxes;
     let from = Rect::from_center_size(
         pos2(hidden.center().x, hidden.bottom() - 12.0 * z),
         vec2(hidden.width() - 14.0 * z, 20.0 * z),
     );
+    let from = if boxes.is_low { hidden } else { from };
     let (rect, color) = match end.aborted {
         Some(_) => (from, pen.theme.error),
         None if pen.reduced_motion => (
@@ -244,4 +318,49 @@ pub fn outside_label(name: &str, sink: &SinkView) -> String {
         }
     }));
     format!("outside of {name}: {}", parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{CheckpointId, TransactionId};
+
+    #[test]
+    fn both_boxes_lie_in_their_area_at_every_height_and_do_not_touch() {
+        for height in [36.0, 48.0, 64.0, 96.0, 152.0] {
+            for z in [0.7, 1.0, 2.0] {
+                let area = Rect::from_min_size(pos2(10.0, 10.0), vec2(136.0, height) * z);
+                let Boxes {
+                    hidden, visible, ..
+                } = Boxes::of(area, z);
+                assert!(area.contains_rect(hidden) && area.contains_rect(visible));
+                assert!(!hidden.intersects(visible));
+                assert!(hidden.height() >= 15.0, "{height}: {hidden:?}");
+                assert!(visible.height() >= 15.0, "{height}: {visible:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_readers_see_is_told_from_what_they_do_not_see_yet() {
+        let transaction = |number, pre_committed| TransactionView {
+            id: TransactionId {
+                subtask: SubtaskId(4),
+                number,
+            },
+            begun_us: 0,
+            timeout_us: 1,
+            pre_committed,
+            records: Vec::new(),
+        };
+        let sink = SinkView {
+            uncommitted: vec![transaction(2, Some(CheckpointId(1))), transaction(3, None)],
+            visible: 20,
+            ..SinkView::default()
+        };
+        assert_eq!(
+            outside_label("sink 1/1", &sink),
+            "outside of sink 1/1: 20 records visible, tx2 pre-committed for 1 with 0 records, tx3 open with 0 records"
+        );
+    }
 }

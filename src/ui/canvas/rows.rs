@@ -2,7 +2,8 @@
 
 use egui::Color32;
 
-use crate::model::{OperatorSpec, SourceKind, SourceSpec, SubtaskId};
+use crate::model::{Key, OperatorSpec, SourceKind, SourceSpec, SubtaskId};
+use crate::recording::sink_view::TableRow;
 
 use super::super::explain::lost_state;
 use super::super::figures::{rate, value, window_span};
@@ -18,6 +19,8 @@ pub struct RowText {
     pub dot: Option<Color32>,
     pub name: String,
     pub value: String,
+    /// What a person should be warned of, after the name where there is room.
+    pub warning: Option<String>,
     /// 0 ..= 1: how recently the figure changed.
     pub fresh: f32,
     /// It shows what is lost.
@@ -39,6 +42,7 @@ pub fn rows(pen: &Pen<'_>, id: SubtaskId) -> Vec<RowText> {
                     name: source_line(spec),
                     value: rate(spec.rate_per_s),
                     fresh: 0.0,
+                    warning: None,
                     is_gone: false,
                 },
             ]
@@ -53,13 +57,23 @@ pub fn rows(pen: &Pen<'_>, id: SubtaskId) -> Vec<RowText> {
     }
 }
 
+/// What has left the job here. A two-phase commit sink tells what readers see from what they do not see yet; an upsert
+/// sink shows its table, whose values may go back for a while after a restart.
 fn collected(pen: &Pen<'_>, id: SubtaskId) -> Vec<RowText> {
     let subtask = pen.scene.subtask(id);
-    let first = if is_transactional(&pen.scene.plan.subtask(id).operator) {
+    let plan = pen.scene.plan.subtask(id);
+    if let Some(table) = pen.scene.table_of(id) {
+        let rows = table.rows.iter().map(|(key, row)| table_row(pen, key, row));
+        return rows.collect();
+    }
+    let first = if is_transactional(&plan.operator) {
         let visible = subtask.sink.visible.to_string();
         let waiting = subtask.sink.waiting().to_string();
         vec![
-            plain(pen.theme, "visible", visible),
+            RowText {
+                dot: Some(pen.theme.ok),
+                ..plain(pen.theme, "visible", visible)
+            },
             RowText {
                 dot: Some(pen.theme.warn),
                 ..plain(pen.theme, "uncommitted", waiting)
@@ -77,10 +91,24 @@ fn collected(pen: &Pen<'_>, id: SubtaskId) -> Vec<RowText> {
             name: key.map_or_else(|| "latest".to_owned(), ToString::to_string),
             value: value(record.value),
             fresh: 0.0,
+            warning: None,
             is_gone: false,
         }
     });
     first.into_iter().chain(latest).collect()
+}
+
+/// A key of an upsert sink's table. While it is behind what readers have seen, it says where it was.
+fn table_row(pen: &Pen<'_>, key: &Key, row: &TableRow) -> RowText {
+    let was = row.back_from.map(|before| format!("was {}", value(before)));
+    RowText {
+        dot: Some(pen.theme.key(pen.keys.index(key))),
+        name: key.to_string(),
+        value: value(row.value),
+        warning: was,
+        fresh: freshness(pen, Some(row.written_us)),
+        is_gone: false,
+    }
 }
 
 fn plain(theme: &Theme, name: &str, value: String) -> RowText {
@@ -89,6 +117,7 @@ fn plain(theme: &Theme, name: &str, value: String) -> RowText {
         name: name.to_owned(),
         value,
         fresh: 0.0,
+        warning: None,
         is_gone: false,
     }
 }
@@ -96,7 +125,7 @@ fn plain(theme: &Theme, name: &str, value: String) -> RowText {
 fn sums(pen: &Pen<'_>, id: SubtaskId) -> Vec<RowText> {
     let subtask = pen.scene.subtask(id);
     let is_gone = lost_state(pen.scene, id).is_some();
-    let row = |(key, row): (&crate::model::Key, &crate::recording::view::Row)| RowText {
+    let row = |(key, row): (&Key, &crate::recording::view::Row)| RowText {
         dot: Some(pen.theme.key(pen.keys.index(key))),
         name: key.to_string(),
         value: value(row.value),
@@ -105,6 +134,7 @@ fn sums(pen: &Pen<'_>, id: SubtaskId) -> Vec<RowText> {
         } else {
             freshness(pen, row.changed_us)
         },
+        warning: None,
         is_gone,
     };
     subtask.rows.iter().map(row).collect()
@@ -123,6 +153,7 @@ fn windows(pen: &Pen<'_>, id: SubtaskId) -> Vec<RowText> {
         } else {
             freshness(pen, row.changed_us)
         },
+        warning: None,
         is_gone,
     });
     let late = (subtask.late > 0).then(|| RowText {
@@ -130,6 +161,7 @@ fn windows(pen: &Pen<'_>, id: SubtaskId) -> Vec<RowText> {
         name: "came too late".to_owned(),
         value: subtask.late.to_string(),
         fresh: 0.0,
+        warning: None,
         is_gone: false,
     });
     late.into_iter().chain(open).collect()

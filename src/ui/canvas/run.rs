@@ -14,7 +14,7 @@ use super::super::scene::{KeyColors, Scene};
 use super::super::theme::{Theme, medium};
 use super::callout::callout;
 use super::camera::Camera;
-use super::card::{Highlight, paint_card};
+use super::card::{Highlight, load_words, paint_card};
 use super::coordinator::{HudSize, coordinator_ui};
 use super::density::{self, Density};
 use super::layout::{Layout, LayoutCache, LayoutRequest};
@@ -274,6 +274,10 @@ fn subtask_widget(
         pen.scene.plan.subtask_name(id),
         status_of(pen.scene, id).text
     );
+    let load = pen.scene.load(id);
+    if load.total_us() > 0 {
+        label = format!("{label}, {}", load_words(load));
+    }
     for kind in pen.scene.armed(id) {
         label = format!("{label}, armed: {}", kind.name());
     }
@@ -286,8 +290,7 @@ fn subtask_widget(
         _ => Highlight::None,
     };
     paint_card(pen, id, world, layout.density, highlight);
-    let is_outside_seen = layout.density <= Density::Snug;
-    if is_outside_seen && is_transactional(&pen.scene.plan.subtask(id).operator) {
+    if is_transactional(&pen.scene.plan.subtask(id).operator) {
         outside_ui(ui, pen, id, world);
     }
     if response.hovered() && view.is_armed {

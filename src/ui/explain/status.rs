@@ -18,15 +18,16 @@ impl Status {
     /// The same in the room of a card.
     #[must_use]
     pub fn short(&self) -> &str {
-        if self.text == END_OF_DATA {
-            "awaits final checkpoint"
-        } else {
-            &self.text
+        match self.text.as_str() {
+            END_OF_DATA => "awaits final checkpoint",
+            IDLE => "watermark idle",
+            text => text,
         }
     }
 }
 
 const END_OF_DATA: &str = "end of data · waits for the final checkpoint";
+const IDLE: &str = "idle · does not hold back watermarks";
 
 /// The colour of a status dot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,7 +167,10 @@ fn aligning_text(scene: Scene<'_>, id: SubtaskId, checkpoint: CheckpointId) -> S
 fn working_status(scene: Scene<'_>, id: SubtaskId) -> Status {
     let plan = scene.plan.subtask(id);
     if plan.inputs.is_empty() {
-        return status(Tone::Good, "reading");
+        return match scene.subtask(id).is_idle {
+            true => status(Tone::Quiet, IDLE),
+            false => status(Tone::Good, "reading"),
+        };
     }
     let is_ready = |channel: ChannelId| {
         scene
@@ -177,6 +181,8 @@ fn working_status(scene: Scene<'_>, id: SubtaskId) -> Status {
     };
     if scene.clock_us < scene.subtask(id).busy_until_us || scene.inputs_of(id).any(is_ready) {
         status(Tone::Good, "busy")
+    } else if scene.subtask(id).is_idle {
+        status(Tone::Quiet, IDLE)
     } else {
         status(Tone::Quiet, "idle")
     }
@@ -205,6 +211,49 @@ mod tests {
         let sum = &mut moment.view.subtasks[2];
         sum.status = SubtaskStatus::Failed;
         assert_eq!(status_text(&moment, "sum 1/2"), "failed · state lost");
+    }
+
+    #[test]
+    fn who_does_not_hold_back_watermarks_says_so() {
+        let mut moment = two_sources();
+        moment.view.subtasks[0].is_idle = true;
+        moment.view.subtasks[4].is_idle = true;
+        for name in ["source a 1/1", "sink 1/1"] {
+            let text = status_text(&moment, name);
+            assert_eq!(text, "idle · does not hold back watermarks");
+            let tone = Tone::Quiet;
+            assert_eq!(Status { tone, text }.short(), "watermark idle");
+        }
+    }
+
+    #[test]
+    fn while_the_world_stands_still_sources_pause_and_the_rest_drains_and_copies() {
+        let mut moment = two_sources();
+        let three = CheckpointId(3);
+        for channel in &mut moment.view.channels {
+            channel.blocked = None;
+        }
+        moment.view.paused_for = vec![three];
+        assert_eq!(
+            status_text(&moment, "source a 1/1"),
+            "paused for checkpoint 3"
+        );
+        assert_eq!(status_text(&moment, "sum 1/2"), "draining");
+        for channel in &mut moment.view.channels {
+            channel.queue.clear();
+        }
+        assert_eq!(
+            status_text(&moment, "sum 1/2"),
+            "idle",
+            "nothing is under way"
+        );
+        moment.view.subtasks[2].sync = Some((three, moment.clock_us + 1));
+        assert_eq!(status_text(&moment, "sum 1/2"), "snapshot · sync");
+        moment.view.subtasks[2].sync = None;
+        moment.view.subtasks[2].writing = vec![three];
+        assert_eq!(status_text(&moment, "sum 1/2"), "copying");
+        moment.view.paused_for.clear();
+        assert_eq!(status_text(&moment, "source a 1/1"), "reading");
     }
 
     #[test]

@@ -9,8 +9,8 @@ use crate::run::RunAction;
 
 use super::super::command::{Selection, UiCommand};
 use super::super::figures::{bytes, count, seconds, span, value};
-use super::super::paint::checkpoint_square;
-use super::super::panels::facts::Phases;
+use super::super::paint::{checkpoint_square, foreign_square};
+use super::super::panels::facts::{Phases, start_words};
 use super::super::theme::{Theme, semibold, size};
 use super::super::widgets::{ActionButton, Emphasis, figure, section, sentence, small_print};
 use super::{RunInspector, in_flight, ledger_ui, linked_row};
@@ -70,6 +70,38 @@ pub fn checkpoint_ui(
         small_print(ui, &format!("{name} had finished before."));
     }
     ledger_ui(ui, inspector);
+}
+
+/// The snapshot of another run with which this one began.
+pub fn start_ui(
+    ui: &mut Ui,
+    inspector: &RunInspector<'_>,
+    id: CheckpointId,
+    commands: &mut Vec<UiCommand>,
+) {
+    let theme = Theme::of(ui.ctx());
+    ui.horizontal(|ui| {
+        let (slot, _) = ui.allocate_exact_size(vec2(26.0, 24.0), egui::Sense::hover());
+        foreign_square(ui.painter(), slot, id, theme);
+        let name = format!("Snapshot {id} of another run");
+        ui.label(egui::RichText::new(name).font(semibold(size::TITLE)));
+    });
+    let Some(start) = inspector.scene.view.started_from else {
+        return;
+    };
+    sentence(ui, &capital(&start_words(&start)), theme.text_soft);
+    if inspector.scene.view.store.contains(&id) {
+        restore_ui(ui, inspector, id, commands);
+    }
+    ledger_ui(ui, inspector);
+}
+
+/// As a sentence of its own.
+fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    let first = letters.next().map(char::to_uppercase);
+    let first: String = first.into_iter().flatten().collect();
+    format!("{first}{}.", letters.as_str())
 }
 
 fn heading(kind: CheckpointKind) -> String {

@@ -8,6 +8,7 @@ mod job;
 mod ledger;
 mod overview;
 mod script;
+mod sink;
 mod subtask;
 mod vertex;
 
@@ -46,6 +47,14 @@ impl RunInspector<'_> {
             }
             Selection::Checkpoint(id) => match self.scene.view.checkpoints.get(id) {
                 Some(found) => checkpoint::checkpoint_ui(ui, self, found, commands),
+                None if self
+                    .scene
+                    .view
+                    .started_from
+                    .is_some_and(|start| start.checkpoint == *id) =>
+                {
+                    checkpoint::start_ui(ui, self, *id, commands);
+                }
                 None => overview::overview_ui(ui, self, commands),
             },
             _ => overview::overview_ui(ui, self, commands),

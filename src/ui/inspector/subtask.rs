@@ -3,13 +3,13 @@
 use egui::{Ui, vec2};
 
 use crate::engine::event::SubtaskStatus;
-use crate::model::{ChannelId, EventTime, OperatorSpec, SubtaskId};
+use crate::model::{ChannelId, OperatorSpec, SubtaskId};
 
 use super::super::acts::fault_title;
-use super::super::canvas::{is_transactional, tone};
+use super::super::canvas::tone;
 use super::super::command::{Selection, UiCommand};
 use super::super::explain::{lost_state, not_up_text, status_of};
-use super::super::figures::{count, event_time, value, window_span};
+use super::super::figures::{value, watermark_words, window_span};
 use super::super::paint::dot;
 use super::super::phrases::fault_sentence;
 use super::super::scene::Scene;
@@ -18,7 +18,7 @@ use super::super::widgets::{
     ActionButton, Emphasis, PlateRow, figure, section, sentence, small_print, title,
 };
 use super::channel::{inputs_ui, why_ui};
-use super::{RunInspector, ledger_ui, linked_row};
+use super::{RunInspector, ledger_ui, linked_row, sink};
 
 pub fn subtask_ui(
     ui: &mut Ui,
@@ -138,45 +138,8 @@ fn state_ui(ui: &mut Ui, inspector: &RunInspector<'_>, id: SubtaskId) {
             );
             figure(ui, "Processed in all", &subtask.processed.to_string());
         }
-        OperatorSpec::Sink(_) => {
-            transactions_ui(ui, scene, id);
-            figure(ui, "Collected", &subtask.collected.to_string());
-            for record in subtask.recent.iter().rev().take(8) {
-                let key = record
-                    .key
-                    .as_ref()
-                    .map_or_else(|| "value".to_owned(), ToString::to_string);
-                figure(
-                    ui,
-                    &format!("{key} · {}", scene.origin_name(record)),
-                    &value(record.value),
-                );
-            }
-        }
+        OperatorSpec::Sink(_) => sink::sink_ui(ui, inspector, id),
     }
-}
-
-/// What a two-phase commit sink has outside the job.
-fn transactions_ui(ui: &mut Ui, scene: Scene<'_>, id: SubtaskId) {
-    if !is_transactional(&scene.plan.subtask(id).operator) {
-        return;
-    }
-    let sink = &scene.subtask(id).sink;
-    figure(ui, "Visible to readers", &sink.visible.to_string());
-    figure(ui, "Transactions committed", &sink.committed.to_string());
-    figure(ui, "Transactions aborted", &sink.aborted.to_string());
-    for transaction in sink.uncommitted.iter().rev() {
-        let records = count(transaction.records.len() as u64, "record");
-        let state = match transaction.pre_committed {
-            Some(checkpoint) => format!("pre-committed for {checkpoint} · {records}"),
-            None => format!("open · {records}"),
-        };
-        figure(ui, &transaction.id.to_string(), &state);
-    }
-    small_print(
-        ui,
-        "A pre-committed transaction is committed once its checkpoint, or a later one, is complete.",
-    );
 }
 
 /// One plate per window and key that has not fired.
@@ -205,8 +168,8 @@ fn windows_ui(ui: &mut Ui, inspector: &RunInspector<'_>, id: SubtaskId) {
 /// How far event time has come here.
 fn time_ui(ui: &mut Ui, inspector: &RunInspector<'_>, id: SubtaskId) {
     let subtask = inspector.scene.subtask(id);
-    if subtask.watermark != EventTime::NONE {
-        figure(ui, "Watermark", &event_time(subtask.watermark));
+    if inspector.scene.has_event_time() {
+        figure(ui, "Watermark", &watermark_words(subtask.watermark));
     }
     if subtask.late > 0 {
         figure(ui, "Dropped as late", &subtask.late.to_string());

@@ -1,7 +1,9 @@
 //! The figures of Flink's checkpoint page, from what is recorded. Pure.
 
-use crate::recording::view::{CheckpointStatus, CheckpointView, SnapshotView};
+use crate::model::ClaimMode;
+use crate::recording::view::{CheckpointStatus, CheckpointView, SnapshotView, StartView};
 
+use super::super::super::figures::seconds;
 use super::super::super::scene::Scene;
 
 /// How many checkpoints there were (Flink: `CheckpointStatsCounts`).
@@ -66,6 +68,23 @@ pub fn in_flight_bytes(checkpoint: &CheckpointView) -> (u64, u64) {
             persisted + snapshot.persisted_bytes,
         )
     })
+}
+
+/// `started from · no-claim: it stays yours · not needed since 1.200 s`
+#[must_use]
+pub fn start_words(start: &StartView) -> String {
+    match (start.claim, start.released_us) {
+        (ClaimMode::Claim, _) => {
+            "started from · claim: the run owns it, and deletes it when it is subsumed".to_owned()
+        }
+        (ClaimMode::NoClaim, None) => {
+            "started from · no-claim: it stays yours; a failure would still restore it".to_owned()
+        }
+        (ClaimMode::NoClaim, Some(at_us)) => format!(
+            "started from · no-claim: it stays yours, and is not needed since {}",
+            seconds(at_us)
+        ),
+    }
 }
 
 /// One subtask's phases, as the page's subtask table has them.
@@ -160,5 +179,19 @@ mod tests {
         assert_eq!(percentile(&values, 1.0), 10);
         assert_eq!(percentile(&[7], 90.0), 7);
         assert_eq!(percentile(&[], 90.0), 0);
+    }
+
+    #[test]
+    fn the_row_of_the_start_says_whose_the_snapshot_is() {
+        let mut start = StartView {
+            checkpoint: CheckpointId(7),
+            claim: ClaimMode::NoClaim,
+            released_us: None,
+        };
+        assert!(start_words(&start).ends_with("a failure would still restore it"));
+        start.released_us = Some(1_200_000);
+        assert!(start_words(&start).ends_with("is not needed since 1.200 s"));
+        start.claim = ClaimMode::Claim;
+        assert!(start_words(&start).contains("the run owns it"));
     }
 }

@@ -2,7 +2,6 @@
 
 use egui::{Align, Rect, Role, ScrollArea, Sense, Stroke, Ui, WidgetInfo, pos2, vec2};
 
-use crate::model::ClaimMode;
 use crate::recording::view::{CheckpointStatus, CheckpointView, StartView};
 
 use super::super::super::command::{Selection, UiCommand};
@@ -10,7 +9,7 @@ use super::super::super::figures::{bytes, seconds, span};
 use super::super::super::paint::{checkpoint_square, filled, foreign_square, framed, text_in};
 use super::super::super::scene::Scene;
 use super::super::super::theme::{Theme, medium, regular, size};
-use super::facts::{end_to_end_us, in_flight_bytes, latest_ack_us};
+use super::facts::{end_to_end_us, in_flight_bytes, latest_ack_us, start_words};
 
 /// Column titles, and the share of the width each takes.
 const COLUMNS: [(&str, f32, Align); 10] = [
@@ -56,7 +55,7 @@ pub fn history_ui(
             for place in range {
                 match (rows.get(place), &start) {
                     (Some(checkpoint), _) => row_ui(ui, checkpoint, selection, commands),
-                    (None, Some(start)) => start_ui(ui, start),
+                    (None, Some(start)) => start_ui(ui, start, commands),
                     (None, None) => {}
                 }
             }
@@ -64,9 +63,9 @@ pub fn history_ui(
 }
 
 /// The row of the snapshot that the run was started from: it belongs to another run, so most is not known here.
-fn start_ui(ui: &mut Ui, start: &StartView) {
+fn start_ui(ui: &mut Ui, start: &StartView, commands: &mut Vec<UiCommand>) {
     let theme = Theme::of(ui.ctx());
-    let (row, response) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::hover());
+    let (row, response) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::click());
     framed(
         ui.painter(),
         row,
@@ -94,21 +93,8 @@ fn start_ui(ui: &mut Ui, start: &StartView) {
     );
     let label = format!("Snapshot {}: {words}", start.checkpoint);
     response.widget_info(|| WidgetInfo::labeled(Role::Row, true, &label));
-}
-
-/// `started from · no-claim: it stays yours · not needed since 1.200 s`
-fn start_words(start: &StartView) -> String {
-    match (start.claim, start.released_us) {
-        (ClaimMode::Claim, _) => {
-            "started from · claim: the run owns it, and deletes it when it is subsumed".to_owned()
-        }
-        (ClaimMode::NoClaim, None) => {
-            "started from · no-claim: it stays yours; a failure would still restore it".to_owned()
-        }
-        (ClaimMode::NoClaim, Some(at_us)) => format!(
-            "started from · no-claim: it stays yours, and is not needed since {}",
-            seconds(at_us)
-        ),
+    if response.clicked() {
+        commands.push(UiCommand::Select(Selection::Checkpoint(start.checkpoint)));
     }
 }
 
@@ -185,24 +171,4 @@ fn texts(checkpoint: &CheckpointView) -> [String; 9] {
         bytes(checkpoint.size_bytes()),
         format!("{} ({})", bytes(processed), bytes(persisted)),
     ]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::CheckpointId;
-
-    #[test]
-    fn the_row_of_the_start_says_whose_the_snapshot_is() {
-        let mut start = StartView {
-            checkpoint: CheckpointId(7),
-            claim: ClaimMode::NoClaim,
-            released_us: None,
-        };
-        assert!(start_words(&start).ends_with("a failure would still restore it"));
-        start.released_us = Some(1_200_000);
-        assert!(start_words(&start).ends_with("is not needed since 1.200 s"));
-        start.claim = ClaimMode::Claim;
-        assert!(start_words(&start).contains("the run owns it"));
-    }
 }
