@@ -6,6 +6,8 @@ mod acts;
 mod keys;
 #[path = "ui/runs.rs"]
 mod runs;
+#[path = "ui/script.rs"]
+mod script;
 #[path = "ui/settings.rs"]
 mod settings;
 

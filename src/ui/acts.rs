@@ -2,7 +2,7 @@
 //!
 //! An item that cannot be chosen now says why under the pointer.
 
-use egui::{Button, Popup, Response, RichText, Ui};
+use egui::{Button, Id, Popup, PopupCloseBehavior, Response, RichText, Ui};
 
 use crate::engine::event::{JobStatus, SubtaskStatus};
 use crate::model::{Command, Fault, FaultKind, OperatorSpec, SavepointFormat, SinkKind, SubtaskId};
@@ -11,6 +11,7 @@ use crate::run::RunAction;
 use super::command::{Dialog, Selection, UiCommand};
 use super::phrases::{FAULTS, fault_sentence};
 use super::scene::Scene;
+use super::settings::controls;
 use super::theme::{Theme, medium, regular, size};
 
 /// What the menus need to know of a run.
@@ -231,7 +232,9 @@ pub fn savepoint_menu_ui(anchor: &Response, facts: &ActFacts, commands: &mut Vec
 
 /// Crashes of one, several, a `TaskManager`; faults that strike at the next occasion.
 pub fn crash_menu_ui(anchor: &Response, facts: &ActFacts, commands: &mut Vec<UiCommand>) {
-    Popup::menu(anchor).show(|ui| {
+    // A click on a time does not close it; each item closes it itself.
+    let menu = Popup::menu(anchor).close_behavior(PopupCloseBehavior::CloseOnClickOutside);
+    menu.show(|ui| {
         roomy(ui);
         one_ui(ui, facts, commands);
         let several = Item {
@@ -292,6 +295,7 @@ fn faults_ui(ui: &mut Ui, facts: &ActFacts, commands: &mut Vec<UiCommand>) {
     };
     caption(ui, &format!("Inject at {}, once", target.name));
     for kind in FAULTS {
+        let kind = with_chosen_time(ui, kind);
         let hindrance = facts
             .ended
             .or((kind == FaultKind::Commit && !target.commits)
@@ -308,7 +312,36 @@ fn faults_ui(ui: &mut Ui, facts: &ActFacts, commands: &mut Vec<UiCommand>) {
             ..target.fault.clone()
         };
         item.ui(ui, act(Command::Inject(fault)), commands);
+        time_ui(ui, kind);
     }
+}
+
+/// How long a person last chose that `kind` takes.
+fn with_chosen_time(ui: &Ui, mut kind: FaultKind) -> FaultKind {
+    let id = time_id(kind);
+    if let FaultKind::StorageSlow { by_ms } | FaultKind::DelayNotification { by_ms } = &mut kind {
+        *by_ms = ui.data(|data| data.get_temp(id)).unwrap_or(*by_ms);
+    }
+    kind
+}
+
+fn time_id(kind: FaultKind) -> Id {
+    Id::unique(("time of fault", kind.name()))
+}
+
+/// Below a fault that takes its time: how long.
+fn time_ui(ui: &mut Ui, kind: FaultKind) {
+    let (FaultKind::StorageSlow { mut by_ms } | FaultKind::DelayNotification { mut by_ms }) = kind
+    else {
+        return;
+    };
+    ui.horizontal(|ui| {
+        ui.add_space(10.0);
+        ui.label(RichText::new("longer by").font(regular(12.0)));
+        let name = format!("Time of {}", kind.name());
+        controls::named_milliseconds(ui, &mut by_ms, 1, name);
+    });
+    ui.data_mut(|data| data.insert_temp(time_id(kind), by_ms));
 }
 
 /// `Slow storage, 2 s`.

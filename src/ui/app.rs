@@ -331,7 +331,7 @@ pub(super) fn inspector_panel(ui: &mut Ui, content: impl FnOnce(&mut Ui)) {
     };
     let frame = Frame::new().fill(theme.panel).inner_margin(Margin {
         left: 18,
-        right: 16,
+        right: 4,
         top: 16,
         bottom: 0,
     });

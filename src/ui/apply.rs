@@ -6,7 +6,7 @@ use crate::model::{JobGraph, Uid};
 
 use super::app::LockgateApp;
 use super::canvas::camera::Camera;
-use super::command::{Dialog, Selection, UiCommand};
+use super::command::{Dialog, ScriptEdit, Selection, UiCommand};
 use super::document::{Document, EditSite};
 use super::files::{self, Answer, PendingDialog, Purpose};
 use super::run_from::RunFrom;
@@ -37,6 +37,7 @@ impl LockgateApp {
             | UiCommand::SetPartitioning { .. }
             | UiCommand::SetConfig(_)
             | UiCommand::SetJobText { .. }
+            | UiCommand::EditScript(_)
             | UiCommand::Delete(_)
             | UiCommand::DeleteSelected => self.edit(now_s, command),
             UiCommand::StartRun
@@ -325,6 +326,13 @@ impl LockgateApp {
                     job.name = name;
                     job.note = note;
                 });
+            }
+            UiCommand::EditScript(edit) => {
+                let site = match &edit {
+                    ScriptEdit::Set { index, .. } => EditSite::ScriptEntry(*index),
+                    _ => EditSite::Structure,
+                };
+                document.edit(site, now_s, |job| edits::edit_script(job, edit));
             }
             UiCommand::Delete(what) => self.delete(now_s, &what),
             UiCommand::DeleteSelected => self.delete(now_s, &self.selection.clone()),

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::model::{
-    BackendKind, ChannelId, CheckpointId, ClaimMode, JobConfig, Partitioning, Position, SubtaskId,
-    Uid, Vertex,
+    BackendKind, ChannelId, CheckpointId, ClaimMode, JobConfig, Partitioning, Position,
+    ScriptEntry, SubtaskId, Uid, Vertex,
 };
 use crate::run::RunAction;
 
@@ -61,6 +61,7 @@ pub enum UiCommand {
         name: String,
         note: String,
     },
+    EditScript(ScriptEdit),
     /// Ask for the file of CSV source `0` with the system's dialog.
     ChooseCsv(Uid),
     SetCsvPath {
@@ -114,6 +115,22 @@ pub enum UiCommand {
     Show(Dialog),
     /// Close whatever is open or armed: a dialog, the crosshair, the selection.
     Cancel,
+}
+
+/// What a person does to the job's script. Places are those before the edit.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ScriptEdit {
+    /// As the last one.
+    Add(ScriptEntry),
+    Set {
+        index: usize,
+        entry: Box<ScriptEntry>,
+    },
+    Move {
+        from: usize,
+        to: usize,
+    },
+    Delete(usize),
 }
 
 /// What the palette offers.

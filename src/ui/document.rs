@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::model::validate::{Problem, Site, validate};
+use crate::model::validate::{Hint, Problem, Site, hints, validate};
 use crate::model::{JobGraph, Uid};
 
 /// How many edits can be taken back.
@@ -20,6 +20,8 @@ pub struct Document {
     /// What the last edit changed, and when; a further edit of the same soon after joins it.
     last_edit: Option<(EditSite, f64)>,
     problems: Vec<Problem>,
+    /// What to consider, once there is no problem.
+    hints: Vec<Hint>,
 }
 
 /// What an edit is an edit *of*, so that typing a name is one step and not ten.
@@ -31,12 +33,14 @@ pub enum EditSite {
     Vertex(Uid),
     Config,
     JobText,
+    /// Parameters of an entry of the script, by its place.
+    ScriptEntry(usize),
 }
 
 impl Document {
     #[must_use]
     pub fn new(job: JobGraph, path: Option<PathBuf>) -> Self {
-        let problems = validate(&job);
+        let (problems, hints) = judged(&job);
         Self {
             saved: job.clone(),
             job,
@@ -45,6 +49,7 @@ impl Document {
             future: Vec::new(),
             last_edit: None,
             problems,
+            hints,
         }
     }
 
@@ -84,6 +89,12 @@ impl Document {
         &self.problems
     }
 
+    /// Advice on settings of a job that runs; none while it has problems.
+    #[must_use]
+    pub fn hints(&self) -> &[Hint] {
+        &self.hints
+    }
+
     pub fn problems_of<'a>(&'a self, uid: &'a Uid) -> impl Iterator<Item = &'a Problem> {
         self.problems
             .iter()
@@ -110,7 +121,7 @@ impl Document {
         }
         self.future.clear();
         self.last_edit = Some((site, now_s));
-        self.problems = validate(&self.job);
+        (self.problems, self.hints) = judged(&self.job);
     }
 
     #[must_use]
@@ -139,8 +150,19 @@ impl Document {
 
     fn after_time_travel(&mut self) {
         self.last_edit = None;
-        self.problems = validate(&self.job);
+        (self.problems, self.hints) = judged(&self.job);
     }
+}
+
+/// What is wrong with `job`, and, if nothing is, what to consider.
+fn judged(job: &JobGraph) -> (Vec<Problem>, Vec<Hint>) {
+    let problems = validate(job);
+    let hints = if problems.is_empty() {
+        hints(job)
+    } else {
+        Vec::new()
+    };
+    (problems, hints)
 }
 
 #[cfg(test)]

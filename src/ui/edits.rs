@@ -8,7 +8,7 @@ use crate::model::{
 };
 
 use super::canvas::NODE_SIZE;
-use super::command::{Selection, VertexKind};
+use super::command::{ScriptEdit, Selection, VertexKind};
 
 /// Add an operator of `kind`, at `at` or in the first free place of its column. Returns its uid.
 pub fn add_vertex(job: &mut JobGraph, kind: VertexKind, at: Option<Position>) -> Uid {
@@ -199,6 +199,30 @@ pub fn set_csv_path(job: &mut JobGraph, uid: &Uid, path: PathBuf) {
     }
 }
 
+/// Change the script; a place that it does not have is left alone.
+pub fn edit_script(job: &mut JobGraph, edit: ScriptEdit) {
+    let script = &mut job.script;
+    match edit {
+        ScriptEdit::Add(entry) => script.push(entry),
+        ScriptEdit::Set { index, entry } => {
+            if let Some(known) = script.get_mut(index) {
+                *known = *entry;
+            }
+        }
+        ScriptEdit::Move { from, to } => {
+            if from < script.len() && to < script.len() {
+                let entry = script.remove(from);
+                script.insert(to, entry);
+            }
+        }
+        ScriptEdit::Delete(index) => {
+            if index < script.len() {
+                script.remove(index);
+            }
+        }
+    }
+}
+
 /// Delete an operator with its edges, or an edge.
 pub fn delete(job: &mut JobGraph, what: &Selection) {
     match what {
@@ -289,6 +313,31 @@ mod tests {
                 subtask: 0
             }
         );
+    }
+
+    #[test]
+    fn the_script_is_moved_and_deleted_in_place_and_wrong_places_do_nothing() {
+        let mut job = samples::odd_even();
+        let entry = |ms| ScriptEntry {
+            when: When::AtMs(ms),
+            command: Command::Checkpoint,
+        };
+        job.script.clear();
+        for ms in [1, 2, 3] {
+            edit_script(&mut job, ScriptEdit::Add(entry(ms)));
+        }
+        edit_script(&mut job, ScriptEdit::Move { from: 2, to: 0 });
+        assert_eq!(job.script, [entry(3), entry(1), entry(2)]);
+        edit_script(&mut job, ScriptEdit::Delete(1));
+        let set = ScriptEdit::Set {
+            index: 1,
+            entry: Box::new(entry(9)),
+        };
+        edit_script(&mut job, set);
+        assert_eq!(job.script, [entry(3), entry(9)]);
+        edit_script(&mut job, ScriptEdit::Move { from: 0, to: 2 });
+        edit_script(&mut job, ScriptEdit::Delete(2));
+        assert_eq!(job.script, [entry(3), entry(9)]);
     }
 
     #[test]

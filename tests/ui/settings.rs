@@ -7,7 +7,9 @@ use lockgate::model::{
     Uid, WindowAggregate,
 };
 
-use super::{Window, click, click_part, empty_window, is_disabled, shows, window};
+use lockgate::ui::command::{Selection, UiCommand};
+
+use super::{Window, click, click_part, command, empty_window, is_disabled, shows, window};
 
 /// Open a group of settings of the inspector.
 fn open(window: &mut Window, group: &str) {
@@ -156,8 +158,47 @@ fn a_uid_that_is_generated_says_what_that_costs() {
     click_part(&mut window, "sum (");
     assert!(!shows(&window, "Generated from the graph’s structure"));
     tick(&mut window, "Uid is", "set by you");
-    assert!(shows(&window, "Generated from the graph’s structure"));
+    assert!(shows(&window, "has state and no uid"));
     let vertex = window.state().job().vertex(&Uid::new("sum"));
     assert!(!vertex.expect("the sum").has_explicit_uid);
     assert!(!is_disabled(&window, "Run"));
+}
+
+#[test]
+fn advice_stands_beside_the_setting_that_it_is_about() {
+    let mut window = window();
+    command(&mut window, UiCommand::Select(Selection::None));
+    let advice = "is then as long as the pause";
+    assert!(!shows(&window, advice));
+    let mut config = config(&window).clone();
+    config.checkpointing.interval_ms = Some(1_000);
+    config.checkpointing.min_pause_ms = 2_000;
+    command(&mut window, UiCommand::SetConfig(Box::new(config)));
+    assert!(shows(&window, advice), "seen while the group is folded up");
+    open(&mut window, "Checkpointing");
+    assert_eq!(window.query_all_by_label_contains(advice).count(), 1);
+}
+
+#[test]
+fn advice_on_an_operator_is_found_from_the_job() {
+    let mut window = window();
+    let uid = Uid::new("out");
+    let mut vertex = window.state().job().vertex(&uid).cloned().expect("a sink");
+    vertex.operator = OperatorSpec::Sink(lockgate::model::SinkSpec {
+        kind: SinkKind::TwoPhaseCommit {
+            transaction_timeout_ms: 500,
+            ignore_failures_after_timeout: false,
+        },
+    });
+    let vertex = Box::new(vertex);
+    command(&mut window, UiCommand::SetVertex { uid, vertex });
+    let mut config = config(&window).clone();
+    config.checkpointing.interval_ms = Some(1_000);
+    command(&mut window, UiCommand::SetConfig(Box::new(config)));
+    command(&mut window, UiCommand::Select(Selection::None));
+    click_part(&mut window, "out advice on its transaction timeout");
+    assert!(shows(
+        &window,
+        "let the timeout be longer than the interval"
+    ));
 }

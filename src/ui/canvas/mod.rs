@@ -11,6 +11,7 @@ mod curve;
 mod density;
 pub mod edit;
 mod layout;
+mod load_bar;
 mod motion;
 mod node;
 mod notice;

@@ -167,9 +167,10 @@ fn aligning_text(scene: Scene<'_>, id: SubtaskId, checkpoint: CheckpointId) -> S
 fn working_status(scene: Scene<'_>, id: SubtaskId) -> Status {
     let plan = scene.plan.subtask(id);
     if plan.inputs.is_empty() {
-        return match scene.subtask(id).is_idle {
-            true => status(Tone::Quiet, IDLE),
-            false => status(Tone::Good, "reading"),
+        return if scene.subtask(id).is_idle {
+            status(Tone::Quiet, IDLE)
+        } else {
+            status(Tone::Good, "reading")
         };
     }
     let is_ready = |channel: ChannelId| {

@@ -82,8 +82,13 @@ pub fn edit_inspector_ui(
     });
 }
 
+/// Room for the scroll bar, within the panel's margin.
+const SCROLL_BAR: f32 = 12.0;
+
 fn scrolled(ui: &mut Ui, content: impl FnOnce(&mut Ui)) {
     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+        // The scroll bar has a strip of its own beside the rows.
+        ui.set_max_width(ui.available_width() - SCROLL_BAR);
         ui.spacing_mut().item_spacing.y = 6.0;
         content(ui);
         ui.add_space(12.0);

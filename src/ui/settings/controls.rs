@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use egui::{ComboBox, DragValue, TextEdit, Ui};
+use egui::{ComboBox, DragValue, Response, TextEdit, Ui};
 
 const DAY_MS: u64 = 86_400_000;
 /// Costs above this make a run too slow to watch.
@@ -11,13 +11,24 @@ const COMBO_WIDTH: f32 = 152.0;
 
 /// A time in milliseconds, at least `least`.
 pub fn milliseconds(ui: &mut Ui, ms: &mut u64, least: u64) {
+    milliseconds_input(ui, ms, least);
+}
+
+/// The same, called `name` by screen readers and tests where no row names it.
+pub fn named_milliseconds(ui: &mut Ui, ms: &mut u64, least: u64, name: String) {
+    let response = milliseconds_input(ui, ms, least);
+    let node = |node: &mut egui::accesskit::Node| node.set_label(name);
+    ui.ctx().accesskit_node_builder(response.id, node);
+}
+
+fn milliseconds_input(ui: &mut Ui, ms: &mut u64, least: u64) -> Response {
     let speed = (*ms as f64 * 0.01).max(1.0);
     ui.add(
         DragValue::new(ms)
             .range(least..=DAY_MS)
             .speed(speed)
             .suffix(" ms"),
-    );
+    )
 }
 
 /// A time that may be off; `first` is what it is when switched on.

@@ -9,6 +9,8 @@ pub mod table;
 
 use egui::{CollapsingHeader, Id, RichText, Role, Sense, Ui, WidgetInfo, vec2};
 
+use crate::model::validate::{Hint, Site};
+
 use super::paint::text_in;
 use super::theme::{Theme, medium, regular, size};
 use super::widgets::{sentence, small_print};
@@ -144,6 +146,15 @@ pub fn warning(ui: &mut Ui, text: &str) {
     inset(ui, |ui| sentence(ui, text, color));
 }
 
+/// Below the row of the setting `field` of the part `site`: what to consider about it.
+pub fn advice_ui(ui: &mut Ui, hints: &[Hint], site: &Site, field: &str) {
+    for hint in hints {
+        if hint.site == *site && hint.field == field {
+            warning(ui, &hint.message);
+        }
+    }
+}
+
 fn inset(ui: &mut Ui, content: impl FnOnce(&mut Ui)) {
     ui.horizontal(|ui| {
         ui.add_space(INSET);
@@ -174,6 +185,16 @@ pub fn explain_switch_ui(ui: &mut Ui) {
 
 /// A group of settings; folded up, `summary` says what it comes to.
 pub fn group(ui: &mut Ui, title: &str, summary: &str, content: impl FnOnce(&mut Ui)) {
+    advised_group(ui, title, (summary, &[]), content);
+}
+
+/// The same with advice, which is also seen while the group is folded up.
+pub fn advised_group(
+    ui: &mut Ui,
+    title: &str,
+    (summary, advice): (&str, &[&Hint]),
+    content: impl FnOnce(&mut Ui),
+) {
     let theme = Theme::of(ui.ctx());
     ui.add_space(6.0);
     let header = RichText::new(title).font(medium(13.0)).color(theme.text);
@@ -187,7 +208,12 @@ pub fn group(ui: &mut Ui, title: &str, summary: &str, content: impl FnOnce(&mut 
         ui.add_space(-4.0);
         ui.horizontal(|ui| {
             ui.add_space(SUMMARY_INSET);
-            ui.vertical(|ui| small_print(ui, summary));
+            ui.vertical(|ui| {
+                small_print(ui, summary);
+                for hint in advice {
+                    sentence(ui, &hint.message, theme.warn);
+                }
+            });
         });
     }
 }

@@ -2,22 +2,28 @@
 
 use egui::Ui;
 
+use crate::model::validate::{Hint, Site};
 use crate::model::{CheckpointConfig, CheckpointMode, Retention};
 
 use super::super::super::figures::span;
-use super::super::super::settings::{controls, group, remark, setting, table, warning};
+use super::super::super::settings::{advice_ui, advised_group, controls, setting, table, warning};
 
 /// The interval that a person gets who switches it on.
 const FIRST_INTERVAL_MS: u64 = 1_000;
 /// Flink's smallest interval and timeout.
 const LEAST_MS: u64 = 10;
 
-pub fn group_ui(ui: &mut Ui, config: &mut CheckpointConfig) {
-    group(ui, "Checkpointing", &summary(config), |ui| {
-        when_ui(ui, config);
+pub fn group_ui(ui: &mut Ui, config: &mut CheckpointConfig, hints: &[Hint]) {
+    let own = hints
+        .iter()
+        .filter(|hint| hint.field.starts_with("checkpointing."));
+    let own: Vec<&Hint> = own.collect();
+    let summary = summary(config);
+    advised_group(ui, "Checkpointing", (&summary, &own), |ui| {
+        when_ui(ui, config, hints);
         barriers_ui(ui, config);
         failures_ui(ui, config);
-        kept_ui(ui, config);
+        kept_ui(ui, config, hints);
     });
 }
 
@@ -33,26 +39,18 @@ fn summary(config: &CheckpointConfig) -> String {
     format!("{when} · {how} · {} retained", config.retained)
 }
 
-fn when_ui(ui: &mut Ui, config: &mut CheckpointConfig) {
+fn when_ui(ui: &mut Ui, config: &mut CheckpointConfig, hints: &[Hint]) {
     setting(ui, &table::INTERVAL, |ui| {
         let range = (LEAST_MS, FIRST_INTERVAL_MS);
         controls::optional_milliseconds(ui, &mut config.interval_ms, range);
     });
-    if config
-        .interval_ms
-        .is_some_and(|interval| interval < config.min_pause_ms)
-    {
-        remark(
-            ui,
-            "The minimum pause is longer, and takes the interval’s place.",
-        );
-    }
     setting(ui, &table::TIMEOUT, |ui| {
         controls::milliseconds(ui, &mut config.timeout_ms, LEAST_MS);
     });
     setting(ui, &table::MIN_PAUSE, |ui| {
         controls::milliseconds(ui, &mut config.min_pause_ms, 0);
     });
+    advice_ui(ui, hints, &Site::Job, "checkpointing.min_pause_ms");
     setting(ui, &table::MAX_CONCURRENT, |ui| {
         controls::number(ui, &mut config.max_concurrent, (1, 10));
     });
@@ -102,13 +100,14 @@ fn failures_ui(ui: &mut Ui, config: &mut CheckpointConfig) {
     });
 }
 
-fn kept_ui(ui: &mut Ui, config: &mut CheckpointConfig) {
+fn kept_ui(ui: &mut Ui, config: &mut CheckpointConfig, hints: &[Hint]) {
     setting(ui, &table::RETAINED, |ui| {
         controls::number(ui, &mut config.retained, (1, 20));
     });
     setting(ui, &table::RETENTION, |ui| {
         controls::choice(ui, &mut config.retention, &Retention::ALL, retention_name);
     });
+    advice_ui(ui, hints, &Site::Job, "checkpointing.retention");
     setting(ui, &table::AFTER_FINISH, |ui| {
         ui.checkbox(&mut config.after_tasks_finish, "");
     });

@@ -9,16 +9,18 @@ use egui::{DragValue, TextEdit, Ui};
 use crate::model::validate::Site;
 use crate::model::{CostModel, JobConfig};
 
-use super::super::command::UiCommand;
+use super::super::command::{Selection, UiCommand};
 use super::super::document::Document;
 use super::super::settings::{self, controls, group, setting, table};
 use super::super::theme::Theme;
 use super::super::widgets::{field, sentence, small_print, title};
+use super::linked_row;
 
 pub fn job_ui(ui: &mut Ui, document: &Document, commands: &mut Vec<UiCommand>) {
     let job = document.job();
     title(ui, "Job");
     problems_ui(ui, document);
+    hints_ui(ui, document, commands);
     let (mut name, mut note) = (job.name.clone(), job.note.clone());
     field(ui, "Name", |ui| {
         ui.add(TextEdit::singleline(&mut name).desired_width(f32::INFINITY))
@@ -34,7 +36,7 @@ pub fn job_ui(ui: &mut Ui, document: &Document, commands: &mut Vec<UiCommand>) {
     ui.add_space(4.0);
     settings::explain_switch_ui(ui);
     let mut config = job.config.clone();
-    checkpointing::group_ui(ui, &mut config.checkpointing);
+    checkpointing::group_ui(ui, &mut config.checkpointing, document.hints());
     recovery::group_ui(ui, &mut config);
     state::group_ui(ui, &mut config);
     cluster_ui(ui, &mut config);
@@ -42,7 +44,7 @@ pub fn job_ui(ui: &mut Ui, document: &Document, commands: &mut Vec<UiCommand>) {
     if config != job.config {
         commands.push(UiCommand::SetConfig(Box::new(config)));
     }
-    super::script::script_ui(ui, job);
+    super::script::script_ui(ui, document, commands);
 }
 
 fn problems_ui(ui: &mut Ui, document: &Document) {
@@ -62,6 +64,22 @@ fn problems_ui(ui: &mut Ui, document: &Document) {
         .filter(|problem| !matches!(problem.site, Site::Vertex(_)))
     {
         small_print(ui, &problem.message);
+    }
+}
+
+/// Which operators there is advice on; it is said beside their settings.
+fn hints_ui(ui: &mut Ui, document: &Document, commands: &mut Vec<UiCommand>) {
+    let theme = Theme::of(ui.ctx());
+    for hint in document.hints() {
+        let Site::Vertex(uid) = &hint.site else {
+            continue;
+        };
+        let vertex = document.job().vertex(uid);
+        let name = vertex.map_or_else(|| uid.to_string(), |vertex| vertex.name.clone());
+        let field = hint.field.trim_end_matches("_ms").replace('_', " ");
+        let detail = format!("advice on its {field}");
+        let target = Selection::Vertex(uid.clone());
+        linked_row(ui, (&name, &detail), theme.warn, target, commands);
     }
 }
 

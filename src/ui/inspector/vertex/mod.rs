@@ -7,11 +7,12 @@ mod source;
 
 use egui::{DragValue, TextEdit, Ui};
 
+use crate::model::validate::{Hint, Site};
 use crate::model::{OperatorSpec, Uid, Vertex};
 
 use super::super::command::{Selection, UiCommand};
 use super::super::document::Document;
-use super::super::settings::{self, controls, operator_table, remark, setting};
+use super::super::settings::{self, advice_ui, controls, operator_table, remark, setting};
 use super::super::theme::Theme;
 use super::super::widgets::{ActionButton, Emphasis, field, section, sentence, small_print, title};
 
@@ -36,7 +37,7 @@ pub fn vertex_ui(ui: &mut Ui, document: &Document, vertex: &Vertex, commands: &m
         ui.add(TextEdit::singleline(&mut edited.name).desired_width(f32::INFINITY))
     });
     uid_ui(ui, document, vertex, &mut edited);
-    explicit_uid_ui(ui, &mut edited);
+    explicit_uid_ui(ui, &mut edited, document.hints());
     parallelism_ui(ui, &mut edited);
     match &mut edited.operator {
         OperatorSpec::Source(spec) => {
@@ -52,7 +53,10 @@ pub fn vertex_ui(ui: &mut Ui, document: &Document, vertex: &Vertex, commands: &m
         }
         OperatorSpec::KeyedSum(spec) => keyed::key_ui(ui, &mut spec.key),
         OperatorSpec::Window(spec) => keyed::window_ui(ui, spec),
-        OperatorSpec::Sink(spec) => sink::sink_ui(ui, spec),
+        OperatorSpec::Sink(spec) => {
+            let advice = (document.hints(), &Site::Vertex(vertex.uid.clone()));
+            sink::sink_ui(ui, spec, advice);
+        }
     }
     costs::costs_ui(ui, &document.job().config.costs, &mut edited);
     if edited != *vertex {
@@ -110,11 +114,20 @@ fn uid_ui(ui: &mut Ui, document: &Document, vertex: &Vertex, edited: &mut Vertex
 }
 
 /// Whether the uid is a person's. Without one, state is lost when the graph changes, and the row says so.
-fn explicit_uid_ui(ui: &mut Ui, edited: &mut Vertex) {
+fn explicit_uid_ui(ui: &mut Ui, edited: &mut Vertex, hints: &[Hint]) {
     setting(ui, &operator_table::EXPLICIT_UID, |ui| {
         ui.checkbox(&mut edited.has_explicit_uid, "set by you");
     });
-    if !edited.has_explicit_uid {
+    if edited.has_explicit_uid {
+        return;
+    }
+    let site = Site::Vertex(edited.uid.clone());
+    let is_advised = hints
+        .iter()
+        .any(|hint| hint.site == site && hint.field == "generated_uid");
+    if is_advised {
+        advice_ui(ui, hints, &site, "generated_uid");
+    } else {
         remark(
             ui,
             "Generated from the graph’s structure: after a change of the graph its state in a savepoint has no \

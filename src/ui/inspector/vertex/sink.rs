@@ -2,12 +2,14 @@
 
 use egui::Ui;
 
+use crate::model::validate::{Hint, Site};
 use crate::model::{SinkKind, SinkSpec};
 
-use super::super::super::settings::{controls, operator_table, setting};
+use super::super::super::settings::{advice_ui, controls, operator_table, setting};
 use super::super::super::widgets::{section, small_print};
 
-pub fn sink_ui(ui: &mut Ui, spec: &mut SinkSpec) {
+/// With the advice on this operator.
+pub fn sink_ui(ui: &mut Ui, spec: &mut SinkSpec, (hints, site): (&[Hint], &Site)) {
     section(ui, "Sink");
     let transactional = match spec.kind {
         SinkKind::TwoPhaseCommit { .. } => spec.kind,
@@ -20,6 +22,7 @@ pub fn sink_ui(ui: &mut Ui, spec: &mut SinkSpec) {
         ui.radio_value(&mut spec.kind, kind, kind.name());
         ui.indent(kind.name(), |ui| small_print(ui, meaning(kind)));
     }
+    advice_ui(ui, hints, site, "kind");
     if let SinkKind::TwoPhaseCommit {
         transaction_timeout_ms,
         ignore_failures_after_timeout,
@@ -28,6 +31,7 @@ pub fn sink_ui(ui: &mut Ui, spec: &mut SinkSpec) {
         setting(ui, &operator_table::TRANSACTION_TIMEOUT, |ui| {
             controls::milliseconds(ui, transaction_timeout_ms, 1);
         });
+        advice_ui(ui, hints, site, "transaction_timeout_ms");
         setting(ui, &operator_table::GIVE_UP, |ui| {
             ui.checkbox(ignore_failures_after_timeout, "drop it and go on");
         });
