@@ -75,7 +75,10 @@ fn job(backend: BackendKind, records: u64) -> JobGraph {
             vertex("source", OperatorSpec::Source(source)),
             vertex(
                 "sum",
-                OperatorSpec::KeyedSum(KeyedSumSpec { key: Some(key()) }),
+                OperatorSpec::KeyedSum(KeyedSumSpec {
+                    key: Some(key()),
+                    ttl: None,
+                }),
             ),
             vertex("sink", OperatorSpec::Sink(SinkSpec::default())),
         ],
@@ -142,6 +145,9 @@ impl Effects for Void {
     fn block(&mut self, _channel: ChannelId, _checkpoint: CheckpointId) {}
     fn unblock(&mut self, _channel: ChannelId) {}
     fn start_snapshot(&mut self, _snapshot: SnapshotTask, _operator: &Operator) {}
+    fn processing_time_ms(&self) -> u64 {
+        0
+    }
     fn tell(&mut self, _message: TaskMessage) {}
 }
 
@@ -183,7 +189,7 @@ fn c_through_the_seam(bencher: Bencher, backend: BackendKind) {
     bencher
         .counter(ItemsCount::new(BUFFER))
         .with_inputs(buffer)
-        .bench_local_values(|records| subtask.on_records(records, &mut void).unwrap());
+        .bench_local_values(|records| subtask.on_records(0, records, &mut void).unwrap());
 }
 
 /// A whole live job at full speed: three threads, two channels, end to end.

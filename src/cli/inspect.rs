@@ -2,17 +2,19 @@
 
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::Serialize;
 
 use super::{Exit, ReportFormat};
-use crate::engine::operator::Source;
-use crate::engine::state::KeyedBackend;
+use crate::engine::in_flight;
+use crate::engine::operator::{RuleFilter, Sink, Source};
+use crate::engine::state::{KeyedBackend, StateId};
 use crate::engine::storage::{
     CheckpointMetadata, CheckpointStorage, FileSystemStorage, KeyedStateHandle, OperatorState,
     SubtaskState, snapshots_in,
 };
-use crate::model::{BackendKind, SnapshotKind};
+use crate::model::{BackendKind, Record, SnapshotKind, StateKind, entries_text};
 
 /// A snapshot as a list shows it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -77,14 +79,23 @@ pub struct List {
     pub elements: usize,
     /// Of a source: its splits and how far each is read.
     pub offsets: Vec<(u32, u64)>,
+    /// Of a rule filter or a buffering sink: its records.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub records: Vec<String>,
 }
 
-/// The sum of a key, or what one of its windows has come to.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// The sum of a key, what one of its windows has come to, or all entries that another state has of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct KeyedValue {
     pub key: String,
     pub window_ms: Option<(i64, i64)>,
+    /// The kind of state, by Flink's name; none: a sum or a window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<&'static str>,
     pub value: String,
+    /// Of each entry that has a time to live: when it was last used, in processing time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub last_access_ms: Vec<u64>,
 }
 
 /// The snapshots in `dir`.
@@ -230,6 +241,10 @@ fn subtask(state: &SubtaskState) -> Subtask {
                 .collect(),
             _ => Vec::new(),
         },
+        records: match &*list.name {
+            RuleFilter::LIST | Sink::BUFFER_LIST => records(list.elements.iter()),
+            _ => Vec::new(),
+        },
     });
     let channels = state.channels.iter();
     let keyed = state.keyed.as_ref();
@@ -243,6 +258,16 @@ fn subtask(state: &SubtaskState) -> Subtask {
         channels: state.channels.len(),
         channel_bytes: channels.map(|channel| channel.stream.size_bytes()).sum(),
     }
+}
+
+/// The records of a list, as their key and value.
+fn records<'a>(elements: impl Iterator<Item = &'a Arc<[u8]>>) -> Vec<String> {
+    let decoded = elements.filter_map(|element| in_flight::decode(element).ok());
+    let text = |record: Record| match record.key {
+        Some(key) => format!("{key}={}", record.value),
+        None => record.value.to_string(),
+    };
+    decoded.flatten().map(text).collect()
 }
 
 /// Reads the keyed state back, as a restore would.
@@ -271,18 +296,34 @@ fn values_of(
         .map_err(|error| sentence(&error))?;
     let sums = state.entries().map_err(|error| sentence(&error))?;
     let windows = state.windows().map_err(|error| sentence(&error))?;
-    let sums = sums.into_iter().map(|(key, value)| KeyedValue {
+    let contents = state.contents().map_err(|error| sentence(&error))?;
+    let in_cells = |state: &StateId| ![StateId::Sums, StateId::Windows].contains(state);
+    let kept = state.restored_states().into_iter().find(in_cells);
+    let kind = kept.map_or(StateKind::Value, StateId::kind);
+    let entries = contents.into_iter().map(|(key, entries)| KeyedValue {
         key: key.to_string(),
         window_ms: None,
+        state: Some(kind.name()),
+        value: entries_text(kind, &entries),
+        last_access_ms: entries
+            .iter()
+            .filter_map(|entry| entry.last_access_ms)
+            .collect(),
+    });
+    let sums = sums.into_iter().map(|(key, value)| KeyedValue {
+        key: key.to_string(),
         value: value.to_string(),
+        ..KeyedValue::default()
     });
     let windows = windows.into_iter().map(|(window, key, value)| KeyedValue {
         key: key.to_string(),
         window_ms: Some((window.start_ms, window.end_ms)),
         value: value.to_string(),
+        ..KeyedValue::default()
     });
     Ok(sums
         .chain(windows)
+        .chain(entries)
         .filter(|value| value.key == key)
         .collect())
 }
@@ -349,10 +390,28 @@ impl Display for Operator {
                 Some((start, end)) => {
                     writeln!(f, "  {} in {start}–{end} ms: {}", value.key, value.value)?;
                 }
-                None => writeln!(f, "  {}: {}", value.key, value.value)?,
+                None => value.fmt_entries(f)?,
             }
         }
         Ok(())
+    }
+}
+
+impl KeyedValue {
+    fn fmt_entries(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "  {}: {}", self.key, self.value)?;
+        if let Some(state) = self.state {
+            write!(f, " ({state})")?;
+        }
+        match (
+            self.last_access_ms.iter().min(),
+            self.last_access_ms.iter().max(),
+        ) {
+            (Some(first), Some(last)) if first == last => write!(f, ", last used at {last} ms")?,
+            (Some(first), Some(last)) => write!(f, ", last used at {first} to {last} ms")?,
+            _ => {}
+        }
+        writeln!(f)
     }
 }
 
@@ -373,6 +432,9 @@ impl Display for Subtask {
             write!(f, " · list {} ({})", list.name, list.distribution)?;
             for (split, offset) in &list.offsets {
                 write!(f, " split {split} at {offset}")?;
+            }
+            for record in &list.records {
+                write!(f, " {record}")?;
             }
         }
         if self.channels > 0 {

@@ -4,9 +4,17 @@ use std::collections::BTreeMap;
 
 use crate::engine::driver::stepper::{OpenTransaction, Projection, sorted_names};
 use crate::engine::plan::{ExecutionGraph, SubtaskPlan};
-use crate::model::{Decimal, Key, OperatorSpec, StreamElement, TimeWindow};
+use crate::model::{Decimal, Key, OperatorSpec, StateEntry, StreamElement, TimeWindow};
 use crate::recording::View;
 use crate::recording::view::{CheckpointStatus, Row, SubtaskView};
+
+/// What a keyed function holds; one that is restored as finished holds nothing, whatever is shown of it.
+fn entries(subtask: &SubtaskView) -> BTreeMap<Key, Vec<StateEntry>> {
+    let held = subtask.entries.iter();
+    held.filter(|_| !subtask.is_restored_finished)
+        .map(|(key, row)| (key.clone(), row.entries.clone()))
+        .collect()
+}
 
 /// The view, in the engine's own terms.
 #[must_use]
@@ -70,6 +78,19 @@ pub fn projection_of(view: &View, plan: &ExecutionGraph, engine: &Projection) ->
             .clone()
             .map(|i| engine.windows[i].as_ref().map(|_| windows(i)))
             .collect(),
+        entries: subtasks
+            .clone()
+            .map(|i| {
+                engine.entries[i]
+                    .as_ref()
+                    .map(|_| entries(&view.subtasks[i]))
+            })
+            .collect(),
+        listed: subtasks
+            .clone()
+            .map(|i| engine.listed[i].as_ref().map(|_| view.subtasks[i].listed()))
+            .collect(),
+        begun_ms: view.begun_ms,
         event_time: subtasks
             .map(|i| {
                 let subtask = &view.subtasks[i];

@@ -11,7 +11,9 @@ use super::config::{CostModel, JobConfig};
 use super::element::{Key, Record};
 use super::ids::Uid;
 use super::key_group::default_max_parallelism;
+use super::process::{KeyedFunction, KeyedProcessSpec};
 use super::script::ScriptEntry;
+use super::state::{StateKind, TtlSpec};
 
 /// A job: what `.ron` files hold and the canvas edits. May be wrong; [`super::validate()`] says where.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -134,7 +136,12 @@ pub enum OperatorSpec {
     Source(SourceSpec),
     Map(MapSpec),
     KeyedSum(KeyedSumSpec),
+    KeyedProcess(KeyedProcessSpec),
     Window(WindowSpec),
+    /// What comes on a broadcast edge are rules: every subtask has all of them, as broadcast state (Flink:
+    /// `KeyedBroadcastProcessFunction`'s plain cousin `BroadcastProcessFunction`). A rule is a record: records of its key
+    /// go on from its value on, smaller ones do not. One without key is for all records that have no rule of their own.
+    RuleFilter,
     Sink(SinkSpec),
 }
 
@@ -146,7 +153,9 @@ impl OperatorSpec {
             Self::Source(_) => "source",
             Self::Map(_) => "map",
             Self::KeyedSum(_) => "keyed sum",
+            Self::KeyedProcess(spec) => spec.function.name(),
             Self::Window(_) => "window",
+            Self::RuleFilter => "rule filter",
             Self::Sink(_) => "sink",
         }
     }
@@ -156,15 +165,69 @@ impl OperatorSpec {
     pub fn key(&self) -> Option<&KeyExpr> {
         match self {
             Self::KeyedSum(spec) => spec.key.as_ref(),
+            Self::KeyedProcess(spec) => spec.key.as_ref(),
             Self::Window(spec) => spec.key.as_ref(),
-            Self::Source(_) | Self::Map(_) | Self::Sink(_) => None,
+            Self::Source(_) | Self::Map(_) | Self::RuleFilter | Self::Sink(_) => None,
+        }
+    }
+
+    /// The same, to be changed; none: it is not keyed.
+    pub fn key_mut(&mut self) -> Option<&mut Option<KeyExpr>> {
+        match self {
+            Self::KeyedSum(spec) => Some(&mut spec.key),
+            Self::KeyedProcess(spec) => Some(&mut spec.key),
+            Self::Window(spec) => Some(&mut spec.key),
+            Self::Source(_) | Self::Map(_) | Self::RuleFilter | Self::Sink(_) => None,
+        }
+    }
+
+    /// For how long its keyed state lives; none: for ever.
+    #[must_use]
+    pub fn ttl(&self) -> Option<TtlSpec> {
+        match self {
+            Self::KeyedSum(spec) => spec.ttl,
+            Self::KeyedProcess(spec) => spec.ttl,
+            _ => None,
+        }
+    }
+
+    /// The same, to be changed; none: its state cannot have a time to live.
+    pub fn ttl_mut(&mut self) -> Option<&mut Option<TtlSpec>> {
+        match self {
+            Self::KeyedSum(spec) => Some(&mut spec.ttl),
+            Self::KeyedProcess(spec) => Some(&mut spec.ttl),
+            _ => None,
+        }
+    }
+
+    /// The kind of its keyed state, where that is shown entry by entry: a plain sum or a window is shown as one number
+    /// for each key.
+    #[must_use]
+    pub fn entries_kind(&self) -> Option<StateKind> {
+        match self {
+            Self::KeyedSum(spec) => spec.ttl.map(|_| StateKind::Reducing),
+            Self::KeyedProcess(spec) => Some(spec.function.state_kind()),
+            _ => None,
+        }
+    }
+
+    /// Whether what goes on is not each of the records that came in, once: it gathers them, or leaves some out.
+    #[must_use]
+    pub fn gathers(&self) -> bool {
+        match self {
+            Self::Window(_) | Self::RuleFilter => true,
+            Self::KeyedProcess(spec) => spec.function.gathers(),
+            Self::Source(_) | Self::Map(_) | Self::KeyedSum(_) | Self::Sink(_) => false,
         }
     }
 
     /// Whether it keeps state by key.
     #[must_use]
     pub fn is_keyed(&self) -> bool {
-        matches!(self, Self::KeyedSum(_) | Self::Window(_))
+        matches!(
+            self,
+            Self::KeyedSum(_) | Self::KeyedProcess(_) | Self::Window(_)
+        )
     }
 }
 
@@ -268,6 +331,18 @@ pub struct CsvSpec {
 pub struct KeyedSumSpec {
     /// None until a person has chosen one: such a job does not run.
     pub key: Option<KeyExpr>,
+    /// None: a sum stays for ever.
+    pub ttl: Option<TtlSpec>,
+}
+
+impl Default for KeyedProcessSpec {
+    fn default() -> Self {
+        Self {
+            key: None,
+            function: KeyedFunction::ALL[0],
+            ttl: None,
+        }
+    }
 }
 
 /// How a keyed operator finds the key of a record (Flink: `KeySelector`).
@@ -337,9 +412,14 @@ pub enum SinkKind {
         /// records are lost; otherwise the job cannot go on (Flink: `ignoreFailuresAfterTransactionTimeout`).
         ignore_failures_after_timeout: bool,
     },
+    /// Records wait until there are so many, and come out together. Those that wait are operator list state (Flink's
+    /// documentation: `BufferingSink`); as there, what waits at the end of the job stays there.
+    Buffering { threshold: u32 },
 }
 
 impl SinkKind {
+    /// How many records a buffering sink gathers, if nobody says otherwise.
+    pub const DEFAULT_THRESHOLD: u32 = 5;
     /// Kafka's `transaction.timeout.ms` as Flink's sink sets it.
     pub const DEFAULT_TRANSACTION_TIMEOUT_MS: u64 = 3_600_000;
 
@@ -349,6 +429,7 @@ impl SinkKind {
             Self::Plain => "plain",
             Self::Upsert => "upsert",
             Self::TwoPhaseCommit { .. } => "two-phase commit",
+            Self::Buffering { .. } => "buffering",
         }
     }
 }

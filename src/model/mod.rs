@@ -9,7 +9,9 @@ pub mod graph;
 pub mod ids;
 pub mod key_group;
 pub mod operator_id;
+pub mod process;
 pub mod script;
+pub mod state;
 pub mod validate;
 
 pub use config::{
@@ -27,6 +29,10 @@ pub use graph::{
 };
 pub use ids::{ChannelId, CheckpointId, SplitId, SubtaskId, TransactionId, Uid};
 pub use operator_id::{OperatorId, operator_ids};
+pub use process::{KeyedFunction, KeyedProcessSpec};
 pub use rust_decimal::Decimal;
 pub use script::{Command, Fault, FaultKind, ScriptEntry, When};
+pub use state::{
+    EntryValue, KeyContents, StateEntry, StateKind, TtlSpec, TtlUpdate, TtlVisibility, entries_text,
+};
 pub use validate::{Hint, Problem, Severity, Site, hints, validate};

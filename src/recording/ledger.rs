@@ -23,7 +23,7 @@ pub struct Ledger {
     /// an upsert sink the effect on its table, in which a repeated write is none. None: the job
     /// has no sink, or only behind windows.
     pub output: Option<Tally>,
-    /// How many records sinks have written into transactions that are not committed.
+    /// How many records sinks have written into transactions that are not committed, or hold in a buffer.
     pub uncommitted: u64,
     /// Where those are that do not count yet, in state (or, without a keyed sum, out of the job).
     pub open: Open,
@@ -38,7 +38,7 @@ pub struct Open {
     pub in_flight: u64,
     /// Counted at some place, not yet at all of them.
     pub partly: u64,
-    /// Without a keyed operator: in a transaction that is not committed.
+    /// Without a keyed operator: in a transaction that is not committed, or in a sink's buffer.
     pub uncommitted: u64,
     /// Nowhere in the job any more: rolled back or lost, until the source reads them again.
     pub to_be_read: u64,
@@ -136,7 +136,8 @@ impl Recording {
 
     /// Over the operators that are `wanted`: the tally, where the rest is, and how many came too late.
     ///
-    /// A window's result has many origins, so what is behind a window cannot be judged record by record.
+    /// A window's result has many origins, and a filter leaves records out, so what is behind those cannot be judged
+    /// record by record.
     fn tally(
         &self,
         view: &View,
@@ -181,13 +182,17 @@ impl Recording {
         effects.more().take(most).collect()
     }
 
-    /// The records in transactions of `sinks` that are not committed.
+    /// The records in transactions of `sinks` that are not committed, and in their buffers.
     fn uncommitted(&self, view: &View, sinks: &[&Uid]) -> BTreeSet<Origin> {
         let subtasks = self.plan.subtasks.iter().zip(&view.subtasks);
         let wanted = subtasks.filter(|(plan, _)| sinks.contains(&&plan.uid));
-        let transactions = wanted.flat_map(|(_, view)| &view.sink.uncommitted);
-        let records = transactions.flat_map(|transaction| &transaction.records);
-        records.map(|record| record.origin).collect()
+        let transactions = wanted.clone().flat_map(|(_, view)| &view.sink.uncommitted);
+        let written = transactions.flat_map(|transaction| &transaction.records);
+        let buffered = wanted.flat_map(|(_, view)| &view.sink.buffer);
+        written
+            .chain(buffered)
+            .map(|record| record.origin)
+            .collect()
     }
 
     /// The records in channels that lead to one of `targets`.
@@ -204,9 +209,10 @@ impl Recording {
         elements.filter_map(origin).collect()
     }
 
+    /// Whether what arrives at `uid` has been gathered (by a window, or by an average of several records) or filtered.
     #[must_use]
     pub fn is_behind_window(&self, uid: &Uid) -> bool {
-        let is_window = |vertex: &Vertex| matches!(vertex.operator, OperatorSpec::Window(_));
+        let is_window = |vertex: &Vertex| vertex.operator.gathers();
         let mut upstream = self.upstream(&[uid]);
         upstream.remove(uid);
         let mut vertices = upstream.into_iter().filter_map(|uid| self.job.vertex(uid));

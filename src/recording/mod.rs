@@ -76,6 +76,9 @@ impl Recording {
             EventKind::StateChanged {
                 subtask, origin, ..
             }
+            | EventKind::EntriesChanged {
+                subtask, origin, ..
+            }
             | EventKind::WindowChanged {
                 subtask, origin, ..
             } => self.note_effect(*subtask, *origin, false),
@@ -320,6 +323,7 @@ mod tests {
     fn recording_of_keys(keys: i32) -> Recording {
         let spec = KeyedSumSpec {
             key: Some(KeyExpr::Column),
+            ttl: None,
         };
         let sum = Vertex {
             uid: Uid::new("sum"),

@@ -12,6 +12,8 @@ use crate::model::{CheckpointId, Key, Origin, Record, SplitId, TransactionId};
 pub struct SinkView {
     /// Those that are neither committed nor aborted, oldest first: nobody outside sees their records.
     pub uncommitted: Vec<TransactionView>,
+    /// A buffering sink's: records that wait until there are enough. They are the subtask's state, and go back with it.
+    pub buffer: Vec<Record>,
     /// Records that readers see, each as often as it came out; never turned back.
     pub visible: u64,
     /// How many transactions were committed; repeated commits do not count.
@@ -24,13 +26,14 @@ pub struct SinkView {
 }
 
 impl SinkView {
-    /// How many records wait for a commit.
+    /// How many records wait: for a commit, or in a buffer.
     #[must_use]
     pub fn waiting(&self) -> usize {
         let transactions = self.uncommitted.iter();
-        transactions
+        let written: usize = transactions
             .map(|transaction| transaction.records.len())
-            .sum()
+            .sum();
+        written + self.buffer.len()
     }
 }
 

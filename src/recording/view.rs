@@ -12,8 +12,8 @@ use super::load::{Load, LoadMeter};
 use super::sink_view::{SinkView, TableView};
 use crate::engine::event::{AbortReason, ChannelSide, CheckpointKind, JobStatus, SubtaskStatus};
 use crate::model::{
-    ChannelId, CheckpointId, ClaimMode, EventTime, Fault, Key, Record, SplitId, StreamElement,
-    StreamEvent, SubtaskId, TimeWindow, Uid,
+    ChannelId, CheckpointId, ClaimMode, EventTime, Fault, Key, Record, SplitId, StateEntry,
+    StreamElement, StreamEvent, SubtaskId, TimeWindow, Uid,
 };
 
 /// The state of a run after a prefix of its events.
@@ -59,6 +59,8 @@ pub struct View {
     pub script_fired_us: Vec<Option<u64>>,
     /// How many times a keyed operator has counted a record (or dropped it as late): numbers the [`Lineage`]s.
     pub state_changes: u32,
+    /// What processing time was when the run began: see [`View::processing_time_ms`].
+    pub begun_ms: u64,
 }
 
 /// With what a run began.
@@ -80,6 +82,12 @@ pub struct FailoverView {
 }
 
 impl View {
+    /// The time that keyed state lives by. It goes on where the snapshot had stopped from which the run began.
+    #[must_use]
+    pub fn processing_time_ms(&self) -> u64 {
+        self.begun_ms.saturating_add(self.at_us / 1000)
+    }
+
     /// How many requests wait.
     #[must_use]
     pub fn queued_triggers(&self) -> usize {
@@ -91,7 +99,8 @@ impl View {
     pub fn weight(&self) -> usize {
         let in_subtask = |view: &SubtaskView| {
             let sink = view.recent.len() + view.sink.waiting();
-            1 + view.rows.len() + view.windows.len() + sink
+            let keyed = view.rows.len() + view.windows.len() + view.entries.len();
+            1 + keyed + view.rules.len() + sink
         };
         let in_channel = |view: &ChannelView| 1 + view.queue.len();
         let subtasks: usize = self.subtasks.iter().map(in_subtask).sum();
@@ -112,6 +121,14 @@ pub struct SubtaskView {
     pub rows: BTreeMap<Key, Row>,
     /// Window operators: what each window that has not fired has come to, sorted by window and key.
     pub windows: BTreeMap<(TimeWindow, Key), Row>,
+    /// Other keyed operators: all that is stored of each key, expired or not, sorted by key.
+    pub entries: BTreeMap<Key, EntriesRow>,
+    /// Rule filters: the rules, by key.
+    pub rules: BTreeMap<Option<Key>, Record>,
+    /// Rule filters: records that were against the rules, since the run's beginning; never turned back.
+    pub filtered: u64,
+    /// Entries that had expired and were cleaned up in the background, since the run's beginning; never turned back.
+    pub cleaned: u64,
     /// Window operators: records that came after their window had fired, since the run's beginning; never turned back.
     pub late: u64,
     /// The newest watermark; [`EventTime::NONE`]: none yet, in this attempt.
@@ -140,8 +157,8 @@ pub struct SubtaskView {
     pub writing: Vec<CheckpointId>,
     /// The records counted in the state; see [`super::Recording::origins`].
     pub counted: Lineage,
-    /// Keyed sums: the state with which this subtask last finished.
-    pub at_finish: Option<Arc<(BTreeMap<Key, Row>, Lineage)>>,
+    /// The keyed state with which this subtask last finished.
+    pub at_finish: Option<Arc<AtFinish>>,
     /// It had finished before the checkpoint that it was restored from: the engine holds no state for it any more (Flink
     /// restarts fully finished operators as no-ops), and `rows` are what it last finished with.
     pub is_restored_finished: bool,
@@ -186,6 +203,22 @@ pub struct Row {
     pub value: Decimal,
     /// When it last changed; none: since the restore it has not.
     pub changed_us: Option<u64>,
+}
+
+/// All that is stored of one key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EntriesRow {
+    pub entries: Vec<StateEntry>,
+    /// When it last changed; none: since the restore it has not.
+    pub changed_us: Option<u64>,
+}
+
+/// Keyed state that cannot change any more.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AtFinish {
+    pub rows: BTreeMap<Key, Row>,
+    pub entries: BTreeMap<Key, EntriesRow>,
+    pub counted: Lineage,
 }
 
 /// A prefix-sharing list of origins: an index into the recording's arena, 0 for the empty list.
@@ -310,6 +343,10 @@ pub struct SnapshotView {
     pub rows: BTreeMap<Key, Decimal>,
     /// Captured windows.
     pub windows: BTreeMap<(TimeWindow, Key), Decimal>,
+    /// Captured entries of other keyed state.
+    pub entries: BTreeMap<Key, Vec<StateEntry>>,
+    /// Captured operator list state: a filter's rules, a sink's buffer.
+    pub listed: Vec<Record>,
     /// The records counted in the captured state.
     pub counted: Lineage,
 }

@@ -140,17 +140,21 @@ pub enum VertexKind {
     Csv,
     Map,
     KeyedSum,
+    KeyedProcess,
     Window,
+    RuleFilter,
     Sink,
 }
 
 impl VertexKind {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::Sequence,
         Self::Csv,
         Self::Map,
         Self::KeyedSum,
+        Self::KeyedProcess,
         Self::Window,
+        Self::RuleFilter,
         Self::Sink,
     ];
 
@@ -161,7 +165,9 @@ impl VertexKind {
             Self::Csv => "CSV file",
             Self::Map => "Map",
             Self::KeyedSum => "Keyed sum",
+            Self::KeyedProcess => "Function",
             Self::Window => "Window",
+            Self::RuleFilter => "Rule filter",
             Self::Sink => "Sink",
         }
     }
@@ -174,7 +180,9 @@ impl VertexKind {
             Self::Csv => "Add CSV source",
             Self::Map => "Add map",
             Self::KeyedSum => "Add keyed sum",
+            Self::KeyedProcess => "Add keyed function",
             Self::Window => "Add window",
+            Self::RuleFilter => "Add rule filter",
             Self::Sink => "Add sink",
         }
     }
@@ -186,7 +194,9 @@ impl VertexKind {
             Self::Csv => "source: its rows",
             Self::Map => "one in, one out",
             Self::KeyedSum => "a sum per key",
+            Self::KeyedProcess => "state of any kind",
             Self::Window => "per key and time",
+            Self::RuleFilter => "broadcast state",
             Self::Sink => "collects results",
         }
     }

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use crate::model::{
-    Command, Edge, Fault, JobGraph, KeyedSumSpec, MapSpec, OperatorSpec, Partitioning, Position,
-    SinkSpec, SourceKind, SourceSpec, Uid, Vertex, VertexCosts, When, WindowAggregate, WindowSpec,
+    Command, Edge, Fault, JobGraph, KeyedProcessSpec, KeyedSumSpec, MapSpec, OperatorSpec,
+    Partitioning, Position, SinkSpec, SourceKind, SourceSpec, Uid, Vertex, VertexCosts, When,
+    WindowAggregate, WindowSpec,
 };
 
 use super::canvas::NODE_SIZE;
@@ -17,6 +18,8 @@ pub fn add_vertex(job: &mut JobGraph, kind: VertexKind, at: Option<Position>) ->
         VertexKind::Csv => "rows",
         VertexKind::Map => "map",
         VertexKind::KeyedSum => "sum",
+        VertexKind::KeyedProcess => "function",
+        VertexKind::RuleFilter => "filter",
         VertexKind::Window => "window",
         VertexKind::Sink => "sink",
     };
@@ -51,6 +54,8 @@ fn operator(kind: VertexKind) -> OperatorSpec {
         VertexKind::Csv => source(SourceKind::Csv(super::inspector::empty_csv()), 10.0),
         VertexKind::Map => OperatorSpec::Map(MapSpec::default()),
         VertexKind::KeyedSum => OperatorSpec::KeyedSum(KeyedSumSpec::default()),
+        VertexKind::KeyedProcess => OperatorSpec::KeyedProcess(KeyedProcessSpec::default()),
+        VertexKind::RuleFilter => OperatorSpec::RuleFilter,
         VertexKind::Window => OperatorSpec::Window(WindowSpec {
             key: None,
             size_ms: 1_000,
@@ -77,9 +82,11 @@ const ROOM_BELOW: f32 = 120.0;
 fn free_place(job: &JobGraph, kind: VertexKind) -> Position {
     let same_kind = |vertex: &&Vertex| match kind {
         VertexKind::Sequence | VertexKind::Csv => vertex.is_source(),
-        VertexKind::Map | VertexKind::KeyedSum | VertexKind::Window => {
-            !vertex.is_source() && !vertex.is_sink()
-        }
+        VertexKind::Map
+        | VertexKind::KeyedSum
+        | VertexKind::KeyedProcess
+        | VertexKind::RuleFilter
+        | VertexKind::Window => !vertex.is_source() && !vertex.is_sink(),
         VertexKind::Sink => vertex.is_sink(),
     };
     let x = job
@@ -110,7 +117,11 @@ fn default_x(job: &JobGraph, kind: VertexKind) -> f32 {
         .fold(f32::NEG_INFINITY, f32::max);
     match kind {
         VertexKind::Sequence | VertexKind::Csv => 40.0,
-        VertexKind::Map | VertexKind::KeyedSum | VertexKind::Window => 400.0,
+        VertexKind::Map
+        | VertexKind::KeyedSum
+        | VertexKind::KeyedProcess
+        | VertexKind::RuleFilter
+        | VertexKind::Window => 400.0,
         VertexKind::Sink => 760.0_f32.max(right + 320.0),
     }
 }
@@ -119,7 +130,8 @@ fn overlaps(a: Position, b: Position) -> bool {
     (a.x - b.x).abs() < NODE_SIZE.x + 16.0 && (a.y - b.y).abs() < NODE_SIZE.y + ROOM_BELOW
 }
 
-/// Connect two operators, if they are not yet. Into a keyed operator records go by key.
+/// Connect two operators, if they are not yet. Into a keyed operator records go by key; into a rule filter the second
+/// stream is the rules.
 pub fn connect(job: &mut JobGraph, from: &Uid, to: &Uid) {
     let (Some(_), Some(target)) = (job.vertex(from), job.vertex(to)) else {
         return;
@@ -131,8 +143,15 @@ pub fn connect(job: &mut JobGraph, from: &Uid, to: &Uid) {
     {
         return;
     }
+    let has_rules = job
+        .inputs_of(to)
+        .any(|edge| edge.partitioning == Partitioning::Broadcast);
     let partitioning = match target.operator {
-        OperatorSpec::KeyedSum(_) | OperatorSpec::Window(_) => Partitioning::Hash,
+        _ if target.operator.is_keyed() => Partitioning::Hash,
+        // What is to be filtered is connected first, then the rules.
+        OperatorSpec::RuleFilter if job.inputs_of(to).next().is_some() && !has_rules => {
+            Partitioning::Broadcast
+        }
         _ => Partitioning::Rebalance,
     };
     job.edges.push(Edge {

@@ -2,7 +2,9 @@
 
 use rust_decimal::Decimal;
 
-use crate::model::{EventTime, TimeWindow};
+use crate::model::{
+    EntryValue, EventTime, Record, StateEntry, StateKind, TimeWindow, entries_text,
+};
 use rust_decimal::prelude::ToPrimitive;
 
 /// `0.472 s`
@@ -49,6 +51,33 @@ pub fn rate(per_s: f64) -> String {
 #[must_use]
 pub fn value(value: Decimal) -> String {
     value.normalize().to_string()
+}
+
+/// All entries of a key in one line, without zeros that mean nothing.
+#[must_use]
+pub fn entries_figure(kind: StateKind, entries: &[StateEntry]) -> String {
+    let trimmed = |entry: &StateEntry| StateEntry {
+        user_key: entry.user_key.map(|user_key| user_key.normalize()),
+        value: match entry.value {
+            EntryValue::Number(number) => EntryValue::Number(number.normalize()),
+            EntryValue::Average { count, sum } => EntryValue::Average {
+                count,
+                sum: sum.normalize(),
+            },
+        },
+        ..*entry
+    };
+    let entries: Vec<StateEntry> = entries.iter().map(trimmed).collect();
+    entries_text(kind, &entries)
+}
+
+/// For which records a rule is.
+#[must_use]
+pub fn rule_name(rule: &Record) -> String {
+    match &rule.key {
+        Some(key) => key.to_string(),
+        None => "all others".to_owned(),
+    }
 }
 
 /// The value in at most about four characters, for a token.

@@ -68,6 +68,10 @@ fn idle_subtask() -> SubtaskView {
         at_finish: None,
         is_restored_finished: false,
         windows: BTreeMap::new(),
+        entries: BTreeMap::new(),
+        rules: BTreeMap::new(),
+        filtered: 0,
+        cleaned: 0,
         late: 0,
         watermark: EventTime::NONE,
         is_idle: false,
@@ -269,6 +273,7 @@ pub fn two_sources() -> Moment {
         script_fired_us: Vec::new(),
         store: vec![CheckpointId(1), CheckpointId(2)],
         state_changes: 0,
+        begun_ms: 0,
     };
     Moment {
         job,
@@ -320,7 +325,7 @@ pub fn two_sources_job() -> JobGraph {
         "sum",
         2,
         (560.0, 311.0),
-        OperatorSpec::KeyedSum(KeyedSumSpec { key }),
+        OperatorSpec::KeyedSum(KeyedSumSpec { key, ttl: None }),
     );
     sum.max_parallelism = Some(6);
     JobGraph {

@@ -230,7 +230,7 @@ fn chain_second_sum(job: &mut JobGraph) {
     second.uid = Uid::new("second");
     "second".clone_into(&mut second.name);
     let key = Some(KeyExpr::Column);
-    second.operator = OperatorSpec::KeyedSum(KeyedSumSpec { key });
+    second.operator = OperatorSpec::KeyedSum(KeyedSumSpec { key, ttl: None });
     job.vertices.insert(2, second);
     job.edges[1] = Edge {
         from: Uid::new("sum"),

@@ -75,7 +75,7 @@ pub fn sum_job(sources: &[Source], modulus: u32, parallelism: u32) -> JobGraph {
     let mut sum = vertex(
         "sum",
         parallelism,
-        OperatorSpec::KeyedSum(KeyedSumSpec { key }),
+        OperatorSpec::KeyedSum(KeyedSumSpec { key, ttl: None }),
     );
     sum.max_parallelism = Some(12);
     job.vertices.push(sum);

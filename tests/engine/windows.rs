@@ -68,6 +68,7 @@ pub fn window_job(
     };
     let total = KeyedSumSpec {
         key: Some(KeyExpr::Column),
+        ttl: None,
     };
     for (index, spec) in sources.iter().enumerate() {
         let uid = format!("s{index}");

@@ -35,7 +35,10 @@ pub fn csv(path: &str) -> SourceKind {
 }
 
 pub fn sum(key: KeyExpr) -> OperatorSpec {
-    OperatorSpec::KeyedSum(KeyedSumSpec { key: Some(key) })
+    OperatorSpec::KeyedSum(KeyedSumSpec {
+        key: Some(key),
+        ttl: None,
+    })
 }
 
 pub fn modulo(modulus: u32, labels: &[&str]) -> KeyExpr {

@@ -86,7 +86,7 @@ fn key() -> impl Strategy<Value = Option<KeyExpr>> {
 }
 
 fn keyed_sum() -> impl Strategy<Value = OperatorSpec> {
-    key().prop_map(|key| OperatorSpec::KeyedSum(KeyedSumSpec { key }))
+    key().prop_map(|key| OperatorSpec::KeyedSum(KeyedSumSpec { key, ttl: None }))
 }
 
 fn window() -> impl Strategy<Value = OperatorSpec> {
@@ -418,7 +418,7 @@ pub fn good_job() -> impl Strategy<Value = JobGraph> {
     let modulo = (1..1000_u32).prop_map(|modulus| {
         let labels = Vec::new();
         let key = Some(KeyExpr::Modulo { modulus, labels });
-        OperatorSpec::KeyedSum(KeyedSumSpec { key })
+        OperatorSpec::KeyedSum(KeyedSumSpec { key, ttl: None })
     });
     let layers = (
         vec(vertex(sequence), 1..3),

@@ -310,6 +310,7 @@ fn a_key_is_looked_up_without_a_job() {
             let Contents {
                 sums: found,
                 windows,
+                entries: _,
             } = inspect::contents(operator, &opened.storage, &work).unwrap();
             assert_eq!(found.len(), keys().len());
             assert_eq!(windows, [(WINDOW, Key::text("sun"), Decimal::TEN)]);

@@ -2,8 +2,8 @@
 
 use super::value::{Value, ValueError, millis, number, or_none, switch, word};
 use crate::model::{
-    EventTimeSpec, JobGraph, KeyExpr, OperatorSpec, SinkKind, SourceKind, SourcePause, SourceSpec,
-    Vertex, WindowAggregate,
+    EventTimeSpec, JobGraph, KeyExpr, KeyedFunction, OperatorSpec, SinkKind, SourceKind,
+    SourcePause, SourceSpec, TtlSpec, TtlUpdate, TtlVisibility, Vertex, WindowAggregate,
 };
 
 /// One of them.
@@ -27,10 +27,13 @@ const ANY: &str = "any operator";
 const SOURCE: &str = "a source";
 const CSV: &str = "a CSV source";
 const TIMED: &str = "a source; the first such setting gives it event time";
-const KEYED: &str = "a keyed sum or window";
+const KEYED: &str = "an operator with keyed state";
+const TTL: &str = "a keyed sum or function; ttl.ttl_ms gives its state a time to live";
+const FUNCTION: &str = "a keyed function";
 const WINDOW: &str = "a window";
 const SINK: &str = "a sink";
 const TWO_PHASE: &str = "a two-phase commit sink";
+const BUFFERING: &str = "a buffering sink";
 
 macro_rules! field {
     ($name:literal, $values:expr, $of:expr, |$vertex:ident, $text:ident| $set:expr) => {
@@ -163,11 +166,69 @@ pub static FIELDS: &[Field] = &[
         KEYED,
         |vertex, text| {
             let key = key(text)?;
-            match &mut vertex.operator {
-                OperatorSpec::KeyedSum(spec) => spec.key = Some(key),
-                OperatorSpec::Window(spec) => spec.key = Some(key),
-                _ => return Err(NOT_ITS),
-            }
+            *vertex.operator.key_mut().ok_or(NOT_ITS)? = Some(key);
+        }
+    ),
+    field!(
+        "function",
+        "count-average, last, distinct, max or average",
+        FUNCTION,
+        |vertex, text| {
+            let function = process(vertex)?;
+            *function = word(text, &functions(*function))?;
+        }
+    ),
+    field!("every", NUMBER, FUNCTION, |vertex, text| {
+        match process(vertex)? {
+            KeyedFunction::CountAverage { every } => *every = number(text)?,
+            _ => return Err(NOT_ITS),
+        }
+    }),
+    field!("n", NUMBER, FUNCTION, |vertex, text| {
+        match process(vertex)? {
+            KeyedFunction::LastN { n } => *n = number(text)?,
+            _ => return Err(NOT_ITS),
+        }
+    }),
+    field!("ttl", "none", TTL, |vertex, text| {
+        let none: Option<()> = or_none(text, |_| Err(ValueError::NotOne))?;
+        *vertex.operator.ttl_mut().ok_or(NOT_ITS)? = none.and(None);
+    }),
+    field!("ttl.ttl_ms", TIME, TTL, |vertex, text| {
+        ttl(vertex)?.ttl_ms = millis(text)?;
+    }),
+    field!(
+        "ttl.update",
+        "OnCreateAndWrite or OnReadAndWrite",
+        TTL,
+        |vertex, text| {
+            let all = TtlUpdate::ALL.map(|update| (update.name(), update));
+            ttl(vertex)?.update = word(text, &all)?;
+        }
+    ),
+    field!(
+        "ttl.visibility",
+        "NeverReturnExpired or ReturnExpiredIfNotCleanedUp",
+        TTL,
+        |vertex, text| {
+            let all = TtlVisibility::ALL.map(|visibility| (visibility.name(), visibility));
+            ttl(vertex)?.visibility = word(text, &all)?;
+        }
+    ),
+    field!(
+        "ttl.no_background_cleanup",
+        "true or false",
+        TTL,
+        |vertex, text| {
+            ttl(vertex)?.background_cleanup = !switch(text)?;
+        }
+    ),
+    field!(
+        "ttl.full_snapshot_cleanup",
+        "true or false",
+        TTL,
+        |vertex, text| {
+            ttl(vertex)?.full_snapshot_cleanup = switch(text)?;
         }
     ),
     field!("size_ms", TIME, WINDOW, |vertex, text| {
@@ -188,7 +249,7 @@ pub static FIELDS: &[Field] = &[
     }),
     field!(
         "kind",
-        "plain, upsert or two-phase-commit",
+        "plain, upsert, two-phase-commit or buffering",
         SINK,
         |vertex, text| {
             match &mut vertex.operator {
@@ -226,6 +287,12 @@ pub static FIELDS: &[Field] = &[
             }
         }
     ),
+    field!("threshold", NUMBER, BUFFERING, |vertex, text| {
+        match two_phase(vertex)? {
+            SinkKind::Buffering { threshold } => *threshold = number(text)?,
+            _ => return Err(NOT_ITS),
+        }
+    }),
 ];
 
 fn source(vertex: &mut Vertex) -> Value<&mut SourceSpec> {
@@ -253,6 +320,34 @@ fn event_time(vertex: &mut Vertex) -> Value<&mut EventTimeSpec> {
     Ok(source(vertex)?.event_time.get_or_insert(NEW))
 }
 
+fn process(vertex: &mut Vertex) -> Value<&mut KeyedFunction> {
+    match &mut vertex.operator {
+        OperatorSpec::KeyedProcess(spec) => Ok(&mut spec.function),
+        _ => Err(NOT_ITS),
+    }
+}
+
+/// By their names; a function that has a number keeps it.
+fn functions(now: KeyedFunction) -> [(&'static str, KeyedFunction); 5] {
+    let keep = |function: KeyedFunction| {
+        let is_it = function.name() == now.name();
+        if is_it { now } else { function }
+    };
+    let [count_average, last, distinct, max, average] = KeyedFunction::ALL.map(keep);
+    [
+        ("count-average", count_average),
+        ("last", last),
+        ("distinct", distinct),
+        ("max", max),
+        ("average", average),
+    ]
+}
+
+fn ttl(vertex: &mut Vertex) -> Value<&mut TtlSpec> {
+    let ttl = vertex.operator.ttl_mut().ok_or(NOT_ITS)?;
+    Ok(ttl.get_or_insert(TtlSpec::new(1_000)))
+}
+
 fn pause(vertex: &mut Vertex) -> Value<&mut SourcePause> {
     const NEW: SourcePause = SourcePause {
         after_records: 0,
@@ -268,11 +363,17 @@ fn two_phase(vertex: &mut Vertex) -> Value<&mut SinkKind> {
     }
 }
 
-/// A two-phase commit sink keeps its timeout.
+/// A two-phase commit sink keeps its timeout, and a buffering one its threshold.
 fn sink_kind(text: &str, now: SinkKind) -> Value<SinkKind> {
+    let buffering = match now {
+        SinkKind::Buffering { .. } => now,
+        _ => SinkKind::Buffering {
+            threshold: SinkKind::DEFAULT_THRESHOLD,
+        },
+    };
     let two_phase = match now {
         SinkKind::TwoPhaseCommit { .. } => now,
-        SinkKind::Plain | SinkKind::Upsert => SinkKind::TwoPhaseCommit {
+        _ => SinkKind::TwoPhaseCommit {
             transaction_timeout_ms: SinkKind::DEFAULT_TRANSACTION_TIMEOUT_MS,
             ignore_failures_after_timeout: false,
         },
@@ -284,6 +385,8 @@ fn sink_kind(text: &str, now: SinkKind) -> Value<SinkKind> {
         ("upsert-sink", SinkKind::Upsert),
         ("two-phase-commit", two_phase),
         ("two-phase-commit-sink", two_phase),
+        ("buffering", buffering),
+        ("buffering-sink", buffering),
     ];
     word(text, &all)
 }
@@ -348,7 +451,9 @@ fn fields_of(vertex: &Vertex) -> impl Iterator<Item = &'static Field> {
         CSV => matches!(&operator, OperatorSpec::Source(spec) if spec.kind != SourceKind::Sequence),
         KEYED => operator.is_keyed(),
         WINDOW => matches!(operator, OperatorSpec::Window(_)),
-        SINK | TWO_PHASE => matches!(operator, OperatorSpec::Sink(_)),
+        FUNCTION => matches!(operator, OperatorSpec::KeyedProcess(_)),
+        TTL => operator.clone().ttl_mut().is_some(),
+        SINK | TWO_PHASE | BUFFERING => matches!(operator, OperatorSpec::Sink(_)),
         _ => matches!(operator, OperatorSpec::Map(_)),
     })
 }

@@ -167,7 +167,7 @@ fn what_is_no_setting_is_told_with_the_nearest() {
         ),
         (
             "operators.out.size",
-            "out is a sink and has no setting \"size\"; it has name, parallelism, max_parallelism, generated_uid, costs.process_us, costs.snapshot_sync_us, costs.snapshot_async_us, costs.only_subtask, kind, transaction_timeout_ms, ignore_failures_after_timeout.",
+            "out is a sink and has no setting \"size\"; it has name, parallelism, max_parallelism, generated_uid, costs.process_us, costs.snapshot_sync_us, costs.snapshot_async_us, costs.only_subtask, kind, transaction_timeout_ms, ignore_failures_after_timeout, threshold.",
         ),
     ] {
         assert_eq!(refusal(path, "1"), expected);

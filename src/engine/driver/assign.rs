@@ -5,6 +5,7 @@
 //! ones: key groups to their owners, lists as their distribution says, records in flight to those who may own them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::engine::event::ChannelSide;
 use crate::engine::in_flight;
@@ -28,11 +29,14 @@ pub struct Assigned {
     pub lists: Vec<ListState>,
     /// All that hold any of the operator's key groups: the backend takes those that the subtask owns.
     pub keyed: Vec<KeyedStateHandle>,
+    /// What the splits of the job that wrote it are called now.
+    pub splits: Arc<BTreeMap<SplitId, SplitId>>,
 }
 
 /// By subtask; none for one of an operator that is not in the checkpoint, and begins empty.
 #[must_use]
 pub fn assign(plan: &ExecutionGraph, metadata: &CheckpointMetadata) -> Vec<Option<Assigned>> {
+    let splits = Arc::new(new_splits(plan, metadata));
     let mut lists = BTreeMap::new();
     let assigned = plan.subtasks.iter().map(|subtask| {
         let operator = metadata.operator(subtask.operator_id)?;
@@ -44,6 +48,7 @@ pub fn assign(plan: &ExecutionGraph, metadata: &CheckpointMetadata) -> Vec<Optio
             finished: is_finished(operator, subtask),
             lists: std::mem::take(lists.get_mut(subtask.index as usize)?),
             keyed: keyed.filter_map(|old| old.keyed.clone()).collect(),
+            splits: splits.clone(),
         })
     });
     assigned.collect()

@@ -83,7 +83,7 @@ impl Outside {
                         transaction_timeout_ms,
                         ..
                     } => transaction_timeout_ms.saturating_mul(1000),
-                    SinkKind::Plain | SinkKind::Upsert => u64::MAX,
+                    SinkKind::Plain | SinkKind::Upsert | SinkKind::Buffering { .. } => u64::MAX,
                 };
                 systems.push(Self {
                     timeout_us,

@@ -8,14 +8,18 @@ use super::assign::{self, Assigned};
 use super::fit;
 use crate::engine::coordinator::CompletedStore;
 use crate::engine::event::ChannelSide;
-use crate::engine::in_flight::InFlight;
+use crate::engine::in_flight::{self, InFlight};
 use crate::engine::operator::{
-    CsvRow, KeyedSum, Map, Operator, Sink, Source, SourceFeed, Split, TwoPhaseCommit, Window,
+    CsvRow, Function, KeyedProcess, KeyedSum, Map, Operator, RuleFilter, Sink, Source, SourceFeed,
+    Split, TwoPhaseCommit, Window,
 };
 use crate::engine::plan::{ExecutionGraph, SplitPlan, SubtaskPlan, to_u32};
-use crate::engine::state::KeyedBackend;
+use crate::engine::state::{KeyedBackend, StateDescriptor, StateError, StateId};
 use crate::engine::storage::CheckpointStorage;
-use crate::model::{BackendKind, CheckpointId, ClaimMode, KeyExpr, OperatorSpec, Uid};
+use crate::model::{
+    BackendKind, ChannelId, CheckpointId, ClaimMode, KeyExpr, OperatorSpec, Origin, Partitioning,
+    Record, SinkKind, SinkSpec, Uid,
+};
 
 /// The rows of each CSV source, already read.
 pub type Feeds = BTreeMap<Uid, Arc<[CsvRow]>>;
@@ -205,18 +209,24 @@ impl Resources {
                 let source = Source::new(own.collect(), count, feed, spec.end);
                 Operator::Source(source.with_event_time(spec.event_time.clone()))
             }
-            OperatorSpec::KeyedSum(spec) => {
-                let state = self.keyed_state(subtask, (backend, attempt), state)?;
-                let key = spec.key.clone().unwrap_or(KeyExpr::Column);
-                Operator::KeyedSum(KeyedSum { key, state })
-            }
-            OperatorSpec::Window(spec) => {
-                let state = self.keyed_state(subtask, (backend, attempt), state)?;
-                let key = spec.key.clone().unwrap_or(KeyExpr::Column);
-                let kind = (spec.size_ms, spec.aggregate);
-                Operator::Window(Window::new(key, kind, state))
+            OperatorSpec::KeyedSum(_) | OperatorSpec::KeyedProcess(_) | OperatorSpec::Window(_) => {
+                let keyed = self.keyed_state(subtask, (backend, attempt), state)?;
+                keyed_operator(&subtask.operator, keyed).map_err(|error| {
+                    let name = plan.subtask_name(subtask.id);
+                    format!("{name} cannot begin: {error}.")
+                })?
             }
             OperatorSpec::Map(spec) => Operator::Map(Map::new(*spec)),
+            OperatorSpec::RuleFilter => {
+                let rules = restored_records(state.map(|(_, state)| state), RuleFilter::LIST)?;
+                Operator::RuleFilter(RuleFilter::new(rule_inputs(plan, subtask), rules))
+            }
+            OperatorSpec::Sink(SinkSpec {
+                kind: SinkKind::Buffering { threshold },
+            }) => {
+                let buffer = restored_records(state.map(|(_, state)| state), Sink::BUFFER_LIST)?;
+                Operator::Sink(Sink::buffering(*threshold, buffer))
+            }
             OperatorSpec::Sink(spec) => {
                 let lists = state.into_iter().flat_map(|(_, state)| &state.lists);
                 let own = lists.filter(|list| list.name == TwoPhaseCommit::LIST);
@@ -249,6 +259,61 @@ impl Resources {
         };
         state.map_err(|error| error.to_string())
     }
+}
+
+/// A keyed operator over `state`, which may be restored.
+fn keyed_operator(spec: &OperatorSpec, mut state: KeyedBackend) -> Result<Operator, StateError> {
+    let key = spec.key().cloned().unwrap_or(KeyExpr::Column);
+    let process = |function, state| {
+        let process = KeyedProcess::new(key.clone(), (function, spec.ttl()), state)?;
+        Ok(Operator::KeyedProcess(process))
+    };
+    match spec {
+        OperatorSpec::KeyedProcess(spec) => process(Function::Of(spec.function), state),
+        OperatorSpec::KeyedSum(spec) if spec.ttl.is_some() => process(Function::Sum, state),
+        OperatorSpec::Window(spec) => {
+            state.declare(StateDescriptor::new(StateId::Windows))?;
+            let kind = (spec.size_ms, spec.aggregate);
+            Ok(Operator::Window(Window::new(key, kind, state)))
+        }
+        _ => {
+            state.declare(StateDescriptor::new(StateId::Sums))?;
+            Ok(Operator::KeyedSum(KeyedSum { key, state }))
+        }
+    }
+}
+
+/// By input: whether it is on a broadcast edge.
+fn rule_inputs(plan: &ExecutionGraph, subtask: &SubtaskPlan) -> Vec<bool> {
+    let is_broadcast = |channel: &ChannelId| {
+        let edge = plan.edges.get(plan.channel(*channel).edge);
+        edge.is_some_and(|edge| edge.partitioning == Partitioning::Broadcast)
+    };
+    subtask.inputs.iter().map(is_broadcast).collect()
+}
+
+/// The records in the list `name`. Those of a source that is not there any more have no origin.
+fn restored_records(state: Option<&Assigned>, name: &str) -> Result<Vec<Record>, String> {
+    let Some(state) = state else {
+        return Ok(Vec::new());
+    };
+    let lists = state.lists.iter().filter(|list| list.name == name);
+    let mut records = Vec::new();
+    for element in lists.flat_map(|list| &list.elements) {
+        records.extend(in_flight::decode(element).map_err(|reason| {
+            format!("The list “{name}” in the checkpoint cannot be read: {reason}. Restore an older retained checkpoint.")
+        })?);
+    }
+    for record in &mut records {
+        record.origin = match state.splits.get(&record.origin.split) {
+            Some(split) => Origin {
+                split: *split,
+                ..record.origin
+            },
+            None => Window::UNKNOWN,
+        };
+    }
+    Ok(records)
 }
 
 /// By split: how many of its records had been emitted.

@@ -10,8 +10,8 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{
-    ChannelId, CheckpointId, ClaimMode, Command, EventTime, Fault, Key, Origin, Record, SplitId,
-    StreamElement, SubtaskId, TimeWindow, TransactionId,
+    ChannelId, CheckpointId, ClaimMode, Command, EventTime, Fault, Key, KeyContents, Origin,
+    Record, SplitId, StateEntry, StreamElement, SubtaskId, TimeWindow, TransactionId,
 };
 pub use reason::{AbortReason, RejectReason};
 pub use status::{CheckpointKind, CommandOrigin, IgnoredAck, JobStatus, Outcome, SubtaskStatus};
@@ -86,6 +86,29 @@ pub enum EventKind {
         value: Decimal,
         origin: Origin,
     },
+    /// A keyed function took the record `origin`; `entries` is all that is stored of `key` now, expired or not.
+    EntriesChanged {
+        subtask: SubtaskId,
+        key: Key,
+        entries: Vec<StateEntry>,
+        origin: Origin,
+    },
+    /// Entries of `key` had expired and were cleaned up in the background; `entries` is what is left.
+    EntriesCleaned {
+        subtask: SubtaskId,
+        key: Key,
+        entries: Vec<StateEntry>,
+    },
+    /// A rule filter has a new rule, or a newer one for a key.
+    RuleSet {
+        subtask: SubtaskId,
+        rule: Record,
+    },
+    /// A record is against the rules, and does not go on.
+    Filtered {
+        subtask: SubtaskId,
+        record: Record,
+    },
     /// A window of `key` counted the record `origin`; `value` is what it comes to now.
     WindowChanged {
         subtask: SubtaskId,
@@ -121,6 +144,15 @@ pub enum EventKind {
         subtask: SubtaskId,
         record: Record,
         transaction: Option<TransactionId>,
+    },
+    /// A buffering sink holds `record` back.
+    Buffered {
+        subtask: SubtaskId,
+        record: Record,
+    },
+    /// It has as many as it waits for: all of them come out now.
+    BufferFlushed {
+        subtask: SubtaskId,
     },
     /// The outside system opened a transaction, and will abort it at `timeout_us`.
     TransactionBegun {
@@ -176,6 +208,10 @@ pub enum EventKind {
         state: Vec<(Key, Decimal)>,
         /// Of a window operator.
         windows: Vec<(TimeWindow, Key, Decimal)>,
+        /// Of other keyed functions.
+        entries: Vec<KeyContents>,
+        /// Operator list state: a filter's rules, a sink's buffer.
+        listed: Vec<Record>,
     },
     /// What begins again after a failure: the subtasks of the failed region (or all), at `at_us`; none: when a person
     /// says so.

@@ -4,16 +4,20 @@
 //! subtask holds asks it, and a further kind needs its own file and its arms here.
 
 mod event_time;
+mod keyed_process;
 mod keyed_sum;
 mod map;
+mod rule_filter;
 mod sink;
 mod source;
 mod two_phase_commit;
 mod window;
 
 pub use event_time::EventClock;
+pub use keyed_process::{Function, KeyedProcess};
 pub use keyed_sum::KeyedSum;
 pub use map::Map;
+pub use rule_filter::RuleFilter;
 pub use sink::{External, Sink, TransactionError};
 pub use source::{CsvRow, Source, SourceFeed, Split};
 pub use two_phase_commit::TwoPhaseCommit;
@@ -24,7 +28,7 @@ use crate::engine::state::{KeyedBackend, StateError};
 use crate::engine::storage::ListState;
 use crate::engine::subtask::{Effects, TaskFailure};
 use crate::model::{
-    CheckpointId, Decimal, EventTime, Key, Record, SplitId, TimeWindow, TransactionId,
+    CheckpointId, Decimal, EventTime, Key, KeyContents, Record, SplitId, TimeWindow, TransactionId,
 };
 
 /// What a source offset takes in a checkpoint.
@@ -35,7 +39,9 @@ pub enum Operator {
     Source(Source),
     Map(Map),
     KeyedSum(KeyedSum),
+    KeyedProcess(KeyedProcess),
     Window(Window),
+    RuleFilter(RuleFilter),
     Sink(Sink),
 }
 
@@ -48,10 +54,14 @@ pub struct Contents {
     pub rows: Vec<(Key, Decimal)>,
     /// Windows that have not fired, sorted by window and key.
     pub windows: Vec<(TimeWindow, Key, Decimal)>,
+    /// Other keyed state, expired or not: sorted by key, with labels.
+    pub entries: Vec<KeyContents>,
+    /// Records in operator list state: the rules of a filter, sorted by key; the buffer of a sink, in order.
+    pub listed: Vec<Record>,
 }
 
 impl Operator {
-    /// Process records in order; what comes of them goes on through `router`.
+    /// Process records of `input` in order; what comes of them goes on through `router`.
     ///
     /// The kind is told apart once for all of them, not once for each.
     ///
@@ -59,7 +69,7 @@ impl Operator {
     /// A record cannot be processed, or the state backend failed.
     pub fn process<E: Effects>(
         &mut self,
-        records: impl IntoIterator<Item = Record>,
+        (input, records): (usize, impl IntoIterator<Item = Record>),
         router: &mut Router,
         out: &mut E,
     ) -> Result<(), TaskFailure> {
@@ -71,9 +81,15 @@ impl Operator {
             Self::KeyedSum(sum) => records
                 .into_iter()
                 .try_for_each(|record| sum.process(&record, router, out)),
+            Self::KeyedProcess(process) => records
+                .into_iter()
+                .try_for_each(|record| process.process(&record, router, out)),
             Self::Window(window) => records
                 .into_iter()
                 .try_for_each(|record| window.process(&record, out)),
+            Self::RuleFilter(filter) => records
+                .into_iter()
+                .try_for_each(|record| filter.process((input, record), router, out)),
             Self::Sink(sink) => sink.collect(records, out),
         }
     }
@@ -90,7 +106,12 @@ impl Operator {
     ) -> Result<(), TaskFailure> {
         match self {
             Self::Window(window) => window.on_watermark(watermark, router, out),
-            Self::Source(_) | Self::Map(_) | Self::KeyedSum(_) | Self::Sink(_) => Ok(()),
+            Self::Source(_)
+            | Self::Map(_)
+            | Self::KeyedSum(_)
+            | Self::KeyedProcess(_)
+            | Self::RuleFilter(_)
+            | Self::Sink(_) => Ok(()),
         }
     }
 
@@ -100,7 +121,10 @@ impl Operator {
         match self {
             Self::Source(source) => vec![source.list_state()],
             Self::Sink(sink) => sink.list_state().into_iter().collect(),
-            Self::Map(_) | Self::KeyedSum(_) | Self::Window(_) => Vec::new(),
+            Self::RuleFilter(filter) => vec![filter.list_state()],
+            Self::Map(_) | Self::KeyedSum(_) | Self::KeyedProcess(_) | Self::Window(_) => {
+                Vec::new()
+            }
         }
     }
 
@@ -168,8 +192,9 @@ impl Operator {
     pub fn keyed_mut(&mut self) -> Option<&mut KeyedBackend> {
         match self {
             Self::KeyedSum(sum) => Some(&mut sum.state),
+            Self::KeyedProcess(process) => Some(&mut process.state),
             Self::Window(window) => Some(&mut window.state),
-            Self::Source(_) | Self::Map(_) | Self::Sink(_) => None,
+            Self::Source(_) | Self::Map(_) | Self::RuleFilter(_) | Self::Sink(_) => None,
         }
     }
 
@@ -179,9 +204,13 @@ impl Operator {
         match self {
             Self::Source(source) => OFFSET_BYTES * source.splits().len() as u64,
             Self::KeyedSum(sum) => sum.state.size_bytes(),
+            Self::KeyedProcess(process) => process.state.size_bytes(),
             Self::Window(window) => window.state.size_bytes(),
-            Self::Sink(sink) => {
-                let elements = sink.list_state().into_iter().flat_map(|list| list.elements);
+            Self::RuleFilter(_) | Self::Sink(_) => {
+                let elements = self
+                    .list_states()
+                    .into_iter()
+                    .flat_map(|list| list.elements);
                 elements.map(|element| element.len() as u64).sum()
             }
             Self::Map(_) => 0,
@@ -200,8 +229,11 @@ impl Operator {
                 contents.offsets = splits.map(|split| (split.id, split.offset)).collect();
             }
             Self::KeyedSum(sum) => contents.rows = sum.entries()?,
+            Self::KeyedProcess(process) => contents.entries = process.contents()?,
             Self::Window(window) => contents.windows = window.windows()?,
-            Self::Map(_) | Self::Sink(_) => {}
+            Self::RuleFilter(filter) => contents.listed = filter.rules().cloned().collect(),
+            Self::Sink(sink) => contents.listed = sink.buffer().to_vec(),
+            Self::Map(_) => {}
         }
         Ok(contents)
     }

@@ -2,7 +2,8 @@
 
 use super::two_phase_commit::TwoPhaseCommit;
 use crate::engine::event::TransactionEnd;
-use crate::engine::storage::ListState;
+use crate::engine::in_flight;
+use crate::engine::storage::{Distribution, ListState};
 use crate::engine::subtask::TaskFailure;
 use crate::model::{CheckpointId, Key, Record, SinkKind, TransactionId};
 
@@ -37,6 +38,11 @@ pub trait External {
     fn commit(&mut self, transaction: TransactionId) -> Result<(), TransactionError>;
     /// Forget what was written into it. Once more, or after a commit, changes nothing.
     fn abort_transaction(&mut self, transaction: TransactionId, why: TransactionEnd);
+
+    /// For recordings: the sink holds `record` back.
+    fn on_buffered(&mut self, _record: &Record) {}
+    /// For recordings: all that it has held back comes out now.
+    fn on_buffer_flushed(&mut self) {}
 }
 
 /// Why the outside system did not do what it should.
@@ -67,10 +73,27 @@ pub enum Sink {
     /// The same, but a repeated record overwrites itself.
     Upsert,
     TwoPhaseCommit(TwoPhaseCommit),
+    /// Records wait until there are `threshold` of them.
+    Buffering {
+        threshold: usize,
+        buffer: Vec<Record>,
+    },
 }
 
 impl Sink {
-    /// A sink of this kind, with the elements of its list state in a checkpoint.
+    /// The name of a buffering sink's operator state (Flink's documentation, too).
+    pub const BUFFER_LIST: &'static str = "buffered-elements";
+
+    /// A buffering sink, with the records of a checkpoint. They wait like the others, even if they are more than enough.
+    #[must_use]
+    pub fn buffering(threshold: u32, buffer: Vec<Record>) -> Self {
+        Self::Buffering {
+            threshold: threshold as usize,
+            buffer,
+        }
+    }
+
+    /// A sink of this kind, with the elements of its transactions' list in a checkpoint.
     #[must_use]
     pub fn new<'a>(kind: SinkKind, elements: impl IntoIterator<Item = &'a [u8]>) -> Self {
         match kind {
@@ -80,6 +103,7 @@ impl Sink {
                 ignore_failures_after_timeout,
                 ..
             } => Self::TwoPhaseCommit(TwoPhaseCommit::new(ignore_failures_after_timeout, elements)),
+            SinkKind::Buffering { threshold } => Self::buffering(threshold, Vec::new()),
         }
     }
 
@@ -105,6 +129,16 @@ impl Sink {
                     sink.write(record, out)?;
                 }
             }
+            Self::Buffering { threshold, buffer } => {
+                for record in records {
+                    out.on_buffered(&record);
+                    buffer.push(record);
+                    if buffer.len() >= *threshold {
+                        out.on_buffer_flushed();
+                        buffer.drain(..).for_each(|record| out.let_out(record));
+                    }
+                }
+            }
         }
         Ok(())
     }
@@ -112,7 +146,16 @@ impl Sink {
     fn transactional(&mut self) -> Option<&mut TwoPhaseCommit> {
         match self {
             Self::TwoPhaseCommit(sink) => Some(sink),
-            Self::Plain | Self::Upsert => None,
+            Self::Plain | Self::Upsert | Self::Buffering { .. } => None,
+        }
+    }
+
+    /// The records that wait.
+    #[must_use]
+    pub fn buffer(&self) -> &[Record] {
+        match self {
+            Self::Buffering { buffer, .. } => buffer,
+            Self::Plain | Self::Upsert | Self::TwoPhaseCommit(_) => &[],
         }
     }
 
@@ -162,6 +205,14 @@ impl Sink {
     pub fn list_state(&self) -> Option<ListState> {
         match self {
             Self::TwoPhaseCommit(sink) => Some(sink.list_state()),
+            Self::Buffering { buffer, .. } => {
+                let encode = |record: &Record| in_flight::encode(std::slice::from_ref(record));
+                Some(ListState {
+                    name: Self::BUFFER_LIST.to_owned(),
+                    distribution: Distribution::Split,
+                    elements: buffer.iter().map(|record| encode(record).into()).collect(),
+                })
+            }
             Self::Plain | Self::Upsert => None,
         }
     }
@@ -171,7 +222,7 @@ impl Sink {
     pub fn restored_transactions(&self) -> Vec<TransactionId> {
         match self {
             Self::TwoPhaseCommit(sink) => sink.restored().collect(),
-            Self::Plain | Self::Upsert => Vec::new(),
+            Self::Plain | Self::Upsert | Self::Buffering { .. } => Vec::new(),
         }
     }
 }

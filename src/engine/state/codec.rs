@@ -5,13 +5,17 @@
 //! ```text
 //! slot     0 · key                      the sum of a key
 //!          1 · end · start · key        the window of a key: the windows of a key group lie in the order of their timers
+//!          2 and above                  a cell of another state: see [`super::cell`]
 //! key      0 · UTF-8  |  1 · integer
 //! ```
 //!
 //! A state added later takes the next id. Integers are big-endian with their sign bit flipped, such that encoded slots sort
-//! as their parts do. Labels are not state and are not written. A value is the 16 bytes of `Decimal::serialize`, scale
-//! included.
+//! as their parts do. Labels are not state and are not written. The value of a sum or window is the 16 bytes of
+//! `Decimal::serialize`, scale included.
 
+use super::cell::{
+    CellId, Entry, StateId, cell_bytes, put_cell_slot, put_entries, read_cell_slot, read_entries,
+};
 use crate::engine::storage::bytes::Malformed;
 use crate::model::{Decimal, Key, TimeWindow};
 
@@ -25,29 +29,70 @@ const LONG_SIGN: u64 = 1 << 63;
 const SUMS: u8 = 0;
 pub(super) const WINDOWS: u8 = 1;
 
-/// The ids of all states, and their names.
-pub(super) const STATES: [(u8, &str); 2] = [(SUMS, "sums"), (WINDOWS, "windows")];
-
 /// Under what an entry is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
     Sum(Key),
     Window(TimeWindow, Key),
+    Cell(CellId),
 }
 
 impl Slot {
     pub(super) fn key(&self) -> &Key {
         match self {
             Self::Sum(key) | Self::Window(_, key) => key,
+            Self::Cell(id) => &id.key,
         }
     }
 
-    /// What the entry adds to the logical size of a state, in bytes.
-    pub(super) fn entry_bytes(&self) -> u64 {
+    pub(super) fn state(&self) -> StateId {
         match self {
-            Self::Sum(key) => sum_bytes(key),
-            Self::Window(_, key) => window_bytes(key),
+            Self::Sum(_) => StateId::Sums,
+            Self::Window(..) => StateId::Windows,
+            Self::Cell(id) => id.state,
         }
+    }
+}
+
+/// What is kept in a slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Stored {
+    /// Of a sum or window.
+    Number(Decimal),
+    Cell(Vec<Entry>),
+}
+
+impl Stored {
+    /// What it adds to the logical size of a state in `slot`, in bytes.
+    pub(super) fn bytes_in(&self, slot: &Slot) -> u64 {
+        match (slot, self) {
+            (Slot::Cell(id), Self::Cell(entries)) => cell_bytes(id, entries),
+            (Slot::Window(_, key), _) => window_bytes(key),
+            (slot, _) => sum_bytes(slot.key()),
+        }
+    }
+
+    /// Whether its entries carry the time of their last use.
+    pub(super) fn has_ttl(&self) -> bool {
+        match self {
+            Self::Number(_) => false,
+            Self::Cell(entries) => entries.iter().any(|entry| entry.last_access_ms.is_some()),
+        }
+    }
+}
+
+pub(super) fn put_stored(out: &mut Vec<u8>, stored: &Stored) {
+    match stored {
+        Stored::Number(number) => out.extend_from_slice(&number.serialize()),
+        Stored::Cell(entries) => put_entries(out, entries),
+    }
+}
+
+/// What lies in `slot`.
+pub(super) fn read_stored(slot: &Slot, bytes: &[u8]) -> Result<Stored, Malformed> {
+    match slot {
+        Slot::Sum(_) | Slot::Window(..) => read_value(bytes).map(Stored::Number),
+        Slot::Cell(_) => read_entries(bytes).map(Stored::Cell),
     }
 }
 
@@ -55,6 +100,7 @@ pub(super) fn put_slot(out: &mut Vec<u8>, slot: &Slot) {
     match slot {
         Slot::Sum(key) => put_sum_slot(out, key),
         Slot::Window(window, key) => put_window_slot(out, *window, key),
+        Slot::Cell(id) => put_cell_slot(out, id),
     }
 }
 
@@ -82,7 +128,12 @@ pub(super) fn read_slot(bytes: &[u8]) -> Result<Slot, Malformed> {
             let window = TimeWindow { start_ms, end_ms };
             Ok(Slot::Window(window, read_key(key)?))
         }
-        _ => Err(Malformed("a state is of no known kind")),
+        [number, rest @ ..] => {
+            let state =
+                StateId::of_number(*number).ok_or(Malformed("a state is of no known kind"))?;
+            read_cell_slot(state, rest).map(Slot::Cell)
+        }
+        [] => Err(Malformed("a state is of no known kind")),
     }
 }
 
@@ -98,7 +149,7 @@ fn split_i64(bytes: &[u8]) -> Result<(i64, &[u8]), Malformed> {
     Ok((value, rest))
 }
 
-fn put_key(out: &mut Vec<u8>, key: &Key) {
+pub(super) fn put_key(out: &mut Vec<u8>, key: &Key) {
     match key {
         Key::Text(text) => {
             out.push(TEXT);
@@ -111,7 +162,7 @@ fn put_key(out: &mut Vec<u8>, key: &Key) {
     }
 }
 
-fn read_key(bytes: &[u8]) -> Result<Key, Malformed> {
+pub(super) fn read_key(bytes: &[u8]) -> Result<Key, Malformed> {
     match bytes {
         [TEXT, text @ ..] => str::from_utf8(text)
             .map(Key::text)
@@ -165,6 +216,7 @@ mod tests {
         match slot {
             Slot::Sum(key) => (SUMS, 0, 0, key),
             Slot::Window(window, key) => (WINDOWS, window.end_ms, window.start_ms, key),
+            Slot::Cell(id) => (id.state.number(), 0, 0, &id.key),
         }
     }
 
@@ -182,7 +234,8 @@ mod tests {
             }
             for left in &slots {
                 proptest::prop_assert_eq!(&read_slot(&encoded(left)).unwrap(), left);
-                proptest::prop_assert_eq!(left.entry_bytes(), (encoded(left).len() - 1 + VALUE_BYTES) as u64);
+                let size_bytes = Stored::Number(Decimal::ONE).bytes_in(left);
+                proptest::prop_assert_eq!(size_bytes, (encoded(left).len() - 1 + VALUE_BYTES) as u64);
                 for right in &slots {
                     proptest::prop_assert_eq!(rank(left).cmp(&rank(right)), encoded(left).cmp(&encoded(right)));
                 }

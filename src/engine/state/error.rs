@@ -51,6 +51,22 @@ pub enum StateError {
         found: &'static str,
     },
 
+    /// Flink: `StateMigrationException`.
+    #[error(
+        "the state “{state}” in the checkpoint {}: adding or removing TTL on existing state is not possible \
+         (StateMigrationException). Set its TTL as it was, give the operator another uid to begin without state, \
+         or start from the beginning",
+        if *had_ttl { "has a time to live (TTL), and in this job it has none" }
+        else { "has no time to live (TTL), and in this job it has one" }
+    )]
+    TtlMigration { state: &'static str, had_ttl: bool },
+
+    #[error(
+        "the operator keeps the state {wanted}, and the checkpoint holds {found} of it. \
+         Choose what the operator did then, or give it another uid to begin without state"
+    )]
+    OtherState { wanted: String, found: String },
+
     #[error(
         "the state in the checkpoint cannot be read: {reason}. Restore an older retained checkpoint"
     )]
@@ -80,7 +96,7 @@ pub enum StateError {
 }
 
 impl StateError {
-    pub(super) fn inexact(key: &Key, sum: Decimal, value: Decimal) -> Self {
+    pub(crate) fn inexact(key: &Key, sum: Decimal, value: Decimal) -> Self {
         Self::Inexact {
             key: key.clone(),
             sum,

@@ -2,22 +2,26 @@
 //!
 //! ```text
 //! stream   [header] · key groups, each where its offset says
-//! header   format u32 · states: id u8 · name                 canonical only
+//! header   format u32 · states: id u8 · name · kind u8 · ttl u8     canonical only; kind and ttl since format 2
 //! group    entries, sorted by slot: slot · value, each after its length (u32)
 //! ```
 //!
-//! The canonical form says which states are in it (Flink: `KeyedBackendSerializationProxy` before the groups of a
+//! The canonical form says which states are in it, of which kind, and whether they have a time to live (Flink: `KeyedBackendSerializationProxy` before the groups of a
 //! `KeyGroupsSavepointStateHandle`), so that it can be read without knowing who wrote it. The heap's own form is what
 //! only the heap reads (Flink: `KeyGroupsStateHandle` of a checkpoint): that the bytes of its groups are the same is
 //! no promise.
 
-use super::codec::{STATES, Slot, put_slot, read_slot, read_value};
+use super::cell::StateId;
+use super::codec::{Slot, Stored, put_slot, put_stored, read_slot, read_stored};
+use super::declared::{StateHeader, number_of_kind};
 use super::{OwnedGroups, StateError};
 use crate::engine::storage::bytes::{Malformed, Reader, put_bytes, put_count, put_u32};
 use crate::engine::storage::{CheckpointStorage, KeyedStateHandle, StorageError};
-use crate::model::{CheckpointId, Decimal};
+use crate::model::CheckpointId;
 
-const CANONICAL_FORMAT: u32 = 1;
+const CANONICAL_FORMAT: u32 = 2;
+/// Its states were sums and windows, and nobody's time to live was limited.
+const FIRST_CANONICAL_FORMAT: u32 = 1;
 
 /// Writes one group after the other.
 pub(super) struct GroupWriter {
@@ -27,17 +31,21 @@ pub(super) struct GroupWriter {
     /// In the group at hand, whose count is put before it once it is known.
     entries: u32,
     slot: Vec<u8>,
+    value: Vec<u8>,
 }
 
 impl GroupWriter {
-    pub(super) fn canonical() -> Self {
+    /// `states`: what is in it.
+    pub(super) fn canonical(states: &[StateHeader]) -> Self {
         let mut writer = Self::native();
         writer.is_canonical = true;
         put_u32(&mut writer.stream, CANONICAL_FORMAT);
-        put_count(&mut writer.stream, STATES.len());
-        for (id, name) in STATES {
-            writer.stream.push(id);
-            put_bytes(&mut writer.stream, name.as_bytes());
+        put_count(&mut writer.stream, states.len());
+        for (state, has_ttl) in states {
+            writer.stream.push(state.number());
+            put_bytes(&mut writer.stream, state.name().as_bytes());
+            writer.stream.push(number_of_kind(state.kind()));
+            writer.stream.push(u8::from(*has_ttl));
         }
         writer
     }
@@ -49,6 +57,7 @@ impl GroupWriter {
             offsets: Vec::new(),
             entries: 0,
             slot: Vec::new(),
+            value: Vec::new(),
         }
     }
 
@@ -60,15 +69,16 @@ impl GroupWriter {
     }
 
     /// In the order of their encoded slots.
-    pub(super) fn put(&mut self, slot: &Slot, value: Decimal) {
+    pub(super) fn put(&mut self, slot: &Slot, stored: &Stored) {
         self.entries += 1;
         self.slot.clear();
         put_slot(&mut self.slot, slot);
         put_count(&mut self.stream, self.slot.len());
         self.stream.extend_from_slice(&self.slot);
-        let value = value.serialize();
-        put_count(&mut self.stream, value.len());
-        self.stream.extend_from_slice(&value);
+        self.value.clear();
+        put_stored(&mut self.value, stored);
+        put_count(&mut self.stream, self.value.len());
+        self.stream.extend_from_slice(&self.value);
     }
 
     fn end_group(&mut self) {
@@ -103,11 +113,13 @@ impl GroupWriter {
 pub(super) fn read_groups(
     owned: OwnedGroups,
     (stream, offsets, is_canonical): (&[u8], &[(u32, u64)], bool),
-    mut visit: impl FnMut(u32, Slot, Decimal) -> Result<(), StateError>,
-) -> Result<(), StateError> {
-    if is_canonical {
-        read_header(stream)?;
-    }
+    mut visit: impl FnMut(u32, Slot, Stored) -> Result<(), StateError>,
+) -> Result<Vec<StateHeader>, StateError> {
+    let headers = if is_canonical {
+        read_header(stream)?
+    } else {
+        Vec::new()
+    };
     for (group, offset) in offsets {
         if owned.index_of(*group).is_none() {
             continue;
@@ -120,24 +132,38 @@ pub(super) fn read_groups(
             visit(*group, slot, value)?;
         }
     }
-    Ok(())
+    Ok(headers)
 }
 
-fn read_header(stream: &[u8]) -> Result<(), Malformed> {
+/// The states that the stream says it holds. An old one names all that there were; which it holds, its entries say.
+fn read_header(stream: &[u8]) -> Result<Vec<StateHeader>, Malformed> {
     let mut reader = Reader::new(stream);
-    if reader.u32()? != CANONICAL_FORMAT {
+    let format = reader.u32()?;
+    if ![FIRST_CANONICAL_FORMAT, CANONICAL_FORMAT].contains(&format) {
         return Err(Malformed("its canonical format is of an unknown version"));
     }
-    let states = reader.list(|reader| Ok((reader.u8()?, reader.text()?)))?;
-    if states.iter().all(|state| STATES.contains(state)) {
-        Ok(())
+    let headers = reader.list(|reader| {
+        let (number, name) = (reader.u8()?, reader.text()?);
+        let state = StateId::of_number(number).filter(|state| state.name() == name);
+        let state = state.ok_or(Malformed("it holds a kind of state that is not known here"))?;
+        if format == FIRST_CANONICAL_FORMAT {
+            return Ok((state, false));
+        }
+        let (kind, has_ttl) = (reader.u8()?, reader.u8()?);
+        if kind != number_of_kind(state.kind()) || has_ttl > 1 {
+            return Err(Malformed("it holds a kind of state that is not known here"));
+        }
+        Ok((state, has_ttl == 1))
+    })?;
+    Ok(if format == FIRST_CANONICAL_FORMAT {
+        Vec::new()
     } else {
-        Err(Malformed("it holds a kind of state that is not known here"))
-    }
+        headers
+    })
 }
 
 /// The group at the start of `bytes`; what follows it is the next one's.
-fn read_group(bytes: &[u8]) -> Result<Vec<(Slot, Decimal)>, Malformed> {
+fn read_group(bytes: &[u8]) -> Result<Vec<(Slot, Stored)>, Malformed> {
     let mut last: Option<&[u8]> = None;
     Reader::new(bytes).list(|reader| {
         let slot_bytes = reader.u32()? as usize;
@@ -146,6 +172,8 @@ fn read_group(bytes: &[u8]) -> Result<Vec<(Slot, Decimal)>, Malformed> {
             return Err(Malformed("a key is there twice, or out of order"));
         }
         let value_bytes = reader.u32()? as usize;
-        Ok((read_slot(slot)?, read_value(reader.take(value_bytes)?)?))
+        let slot = read_slot(slot)?;
+        let stored = read_stored(&slot, reader.take(value_bytes)?)?;
+        Ok((slot, stored))
     })
 }

@@ -7,9 +7,13 @@
 use std::mem;
 use std::sync::Arc;
 
-use super::codec::{Slot, sum_bytes, window_bytes};
+use super::cell_table::CellTable;
+use super::codec::{Slot, Stored, put_slot, sum_bytes, window_bytes};
+use super::declared::{Declared, StateHeader};
 use super::group_stream::{GroupWriter, read_groups};
+use super::heap_cells::Cursor;
 use super::sum_table::SumTable;
+use super::ttl::Deadline;
 use super::window_table::WindowTable;
 use super::{OwnedGroups, StateError, Window, add_exactly};
 use crate::engine::storage::bytes::Malformed;
@@ -19,22 +23,26 @@ use crate::model::{CheckpointId, Decimal, EventTime, Key, SavepointFormat, TimeW
 /// Keyed state on the heap.
 #[derive(Debug)]
 pub struct HeapBackend {
-    owned: OwnedGroups,
+    pub(super) owned: OwnedGroups,
     /// By index among the owned groups.
-    groups: Vec<Group>,
-    size_bytes: u64,
+    pub(super) groups: Vec<Group>,
+    pub(super) size_bytes: u64,
+    pub(super) declared: Declared,
+    /// Where the clean-up of expired entries goes on.
+    pub(super) cursor: Cursor,
 }
 
 /// All state of one key group.
 #[derive(Clone, Debug, Default)]
-struct Tables {
+pub(super) struct Tables {
     sums: SumTable,
     windows: WindowTable,
+    pub(super) cells: CellTable,
 }
 
 /// The tables of one key group. Whether they are nobody else's is known without asking an atomic counter for each record.
 #[derive(Debug)]
-enum Group {
+pub(super) enum Group {
     Own(Tables),
     /// A snapshot has them, or had them until it was written.
     Shared(Arc<Tables>),
@@ -47,7 +55,7 @@ impl Default for Group {
 }
 
 impl Group {
-    fn tables(&self) -> &Tables {
+    pub(super) fn tables(&self) -> &Tables {
         match self {
             Self::Own(tables) => tables,
             Self::Shared(tables) => tables,
@@ -55,7 +63,7 @@ impl Group {
     }
 
     /// Copies the tables if a snapshot still has them.
-    fn tables_mut(&mut self) -> &mut Tables {
+    pub(super) fn tables_mut(&mut self) -> &mut Tables {
         if let Self::Shared(tables) = self {
             *self = Self::Own(Arc::unwrap_or_clone(mem::take(tables)));
         }
@@ -85,6 +93,8 @@ impl HeapBackend {
             owned,
             groups,
             size_bytes: 0,
+            declared: Declared::default(),
+            cursor: Cursor::default(),
         }
     }
 
@@ -106,28 +116,36 @@ impl HeapBackend {
                 continue;
             };
             let stream = storage.read_stream(stream)?;
-            read_groups(
+            let headers = read_groups(
                 owned,
                 (&stream, offsets, is_canonical),
-                |group, slot, value| backend.put_restored(group, slot, value),
+                |group, slot, stored| backend.put_restored(group, slot, stored),
             )?;
+            for header in headers {
+                backend.declared.note_header(header);
+            }
         }
         Ok(backend)
     }
 
-    fn put_restored(&mut self, group: u32, slot: Slot, value: Decimal) -> Result<(), StateError> {
+    fn put_restored(&mut self, group: u32, slot: Slot, stored: Stored) -> Result<(), StateError> {
         let at = self.owned.locate_restored(group, slot.key())?;
         let tables = self.groups[at.index].tables_mut();
-        let size_bytes = slot.entry_bytes();
-        let is_new = match slot {
-            Slot::Sum(key) => {
+        let size_bytes = stored.bytes_in(&slot);
+        self.declared.note(&slot, &stored);
+        let is_new = match (slot, stored) {
+            (Slot::Sum(key), Stored::Number(value)) => {
                 let is_new = tables.sums.get_mut(at.hash, &key).is_none();
                 if is_new {
                     tables.sums.insert_new(at.hash, key, value);
                 }
                 is_new
             }
-            Slot::Window(window, key) => tables.windows.insert(window, &key, value),
+            (Slot::Window(window, key), Stored::Number(value)) => {
+                tables.windows.insert(window, &key, value)
+            }
+            (Slot::Cell(id), Stored::Cell(entries)) => tables.cells.put(&id, &entries).0 == 0,
+            _ => return Err(Malformed("an entry is of another kind than its state").into()),
         };
         if !is_new {
             return Err(Malformed("a key is there twice").into());
@@ -232,9 +250,12 @@ impl HeapBackend {
         self.size_bytes
     }
 
-    /// Copies no entry. Flink: `CopyOnWriteStateTable.stateSnapshot`.
-    pub(super) fn snapshot(&mut self) -> HeapSnapshot {
+    /// Copies no entry. Flink: `CopyOnWriteStateTable.stateSnapshot`. What has expired at `now_ms` is left out when it is
+    /// written, if the state is set so.
+    pub(super) fn snapshot(&mut self, now_ms: u64) -> HeapSnapshot {
         HeapSnapshot {
+            headers: self.declared.headers(),
+            deadline: Deadline::of_full_snapshot(self.declared.wanted(), now_ms),
             first_group: self.owned.first(),
             groups: self.groups.iter_mut().map(Group::share).collect(),
             size_bytes: self.size_bytes,
@@ -245,6 +266,8 @@ impl HeapBackend {
 /// The tables as they were; the backend copies before it changes one.
 #[derive(Debug)]
 pub struct HeapSnapshot {
+    headers: Vec<StateHeader>,
+    deadline: Option<Deadline>,
     first_group: u32,
     groups: Vec<Arc<Tables>>,
     size_bytes: u64,
@@ -263,18 +286,37 @@ impl HeapSnapshot {
     ) -> Result<KeyedStateHandle, StorageError> {
         let mut writer = match format {
             None | Some(SavepointFormat::Native) => GroupWriter::native(),
-            Some(SavepointFormat::Canonical) => GroupWriter::canonical(),
+            Some(SavepointFormat::Canonical) => GroupWriter::canonical(&self.headers),
         };
         for (number, group) in (self.first_group..).zip(&self.groups) {
             writer.begin(number);
             for (key, sum) in sorted(group.sums.iter()) {
-                writer.put(&Slot::Sum(key.clone()), *sum);
+                writer.put(&Slot::Sum(key.clone()), &Stored::Number(*sum));
             }
             for (window, key, value) in group.windows.iter() {
-                writer.put(&Slot::Window(window, key.clone()), value);
+                writer.put(&Slot::Window(window, key.clone()), &Stored::Number(value));
             }
+            put_cells(&mut writer, &group.cells, self.deadline);
         }
         writer.write(checkpoint, owner, storage)
+    }
+}
+
+/// In the order of their bytes, which is not quite that of their parts.
+fn put_cells(writer: &mut GroupWriter, cells: &CellTable, deadline: Option<Deadline>) {
+    let mut slots = Vec::new();
+    for (id, entries) in cells.iter() {
+        let alive = Deadline::keep(deadline, entries.to_vec());
+        if !alive.is_empty() {
+            let slot = Slot::Cell(id.clone());
+            let mut encoded = Vec::new();
+            put_slot(&mut encoded, &slot);
+            slots.push((encoded, slot, Stored::Cell(alive)));
+        }
+    }
+    slots.sort_unstable_by(|(left, ..), (right, ..)| left.cmp(right));
+    for (_, slot, stored) in &slots {
+        writer.put(slot, stored);
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{KeyedBackend, StateError, Window};
 use crate::engine::storage::{CheckpointStorage, OperatorState};
 use crate::model::key_group::{key_group, key_group_range, owner};
-use crate::model::{BackendKind, Decimal, Key, TimeWindow};
+use crate::model::{BackendKind, Decimal, Key, KeyContents, StateEntry, TimeWindow};
 
 /// What a snapshot holds of one key in one operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub struct KeyState {
     pub subtask: u32,
     pub sum: Option<Decimal>,
     pub windows: Vec<(TimeWindow, Decimal)>,
+    /// Of any other state, expired or not.
+    pub entries: Vec<StateEntry>,
 }
 
 /// All keyed state of one operator, sorted.
@@ -22,6 +24,8 @@ pub struct KeyState {
 pub struct Contents {
     pub sums: Vec<(Key, Decimal)>,
     pub windows: Vec<Window>,
+    /// Of any other state, expired or not.
+    pub entries: Vec<KeyContents>,
 }
 
 /// All keyed state of `operator`: its sums by key, and its windows. `work` is a folder that must not exist, for
@@ -39,6 +43,7 @@ pub fn contents(
     Ok(Contents {
         sums: backend.entries()?,
         windows: backend.windows()?,
+        entries: backend.contents()?,
     })
 }
 
@@ -57,6 +62,7 @@ pub fn find_key(
     let backend = open(operator, (group, group), storage, work)?;
     let sums = backend.entries()?.into_iter();
     let windows = backend.windows()?.into_iter();
+    let contents = backend.contents()?.into_iter();
     Ok(KeyState {
         key_group: group,
         subtask: owner(group, operator.parallelism, max),
@@ -67,6 +73,10 @@ pub fn find_key(
         windows: windows
             .filter(|(_, known, _)| known == key)
             .map(|(window, _, value)| (window, value))
+            .collect(),
+        entries: contents
+            .filter(|(known, _)| known == key)
+            .flat_map(|(_, entries)| entries)
             .collect(),
     })
 }

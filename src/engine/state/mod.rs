@@ -1,4 +1,5 @@
-//! The working state of keyed operators, on the heap or in RocksDB: one exact sum per key, and one per key and window.
+//! The working state of keyed operators, on the heap or in RocksDB: exact sums per key, or per key and window, in tables of
+//! their own; and every other kind of state in *cells* ([`cell`]), with or without a time to live ([`ttl`]).
 //!
 //! A backend belongs to one subtask and holds the keys of its *key groups*. A snapshot has two parts. The
 //! **synchronous part**, [`KeyedBackend::snapshot`], runs inside the subtask between two records and must be quick:
@@ -12,17 +13,23 @@
 //!
 //! May know: the model, checkpoint storage, RocksDB, files. Must not know: operators, the coordinator, clocks, threads.
 
+pub mod cell;
+mod cell_table;
 mod codec;
+mod declared;
 mod error;
 mod exact;
 mod folder;
 mod group_stream;
 mod heap;
+mod heap_cells;
 pub mod inspect;
+pub mod kinds;
 mod owned_groups;
 pub mod redistribute;
 mod rocks;
 mod sum_table;
+pub mod ttl;
 mod window_table;
 
 use std::collections::BTreeSet;
@@ -32,18 +39,26 @@ use std::path::Path;
 use super::storage::bytes::Malformed;
 use super::storage::{CheckpointStorage, KeyedStateHandle, StorageError};
 use crate::model::{
-    BackendKind, CheckpointId, Decimal, EventTime, Key, SavepointFormat, TimeWindow,
+    BackendKind, CheckpointId, Decimal, EventTime, Key, KeyContents, SavepointFormat, StateEntry,
+    TimeWindow,
 };
 
+pub use cell::{StateDescriptor, StateId};
 pub use error::StateError;
 pub use exact::add_exactly;
 pub use heap::{HeapBackend, HeapSnapshot};
 pub use rocks::{RocksDbBackend, RocksDbSnapshot};
 
+pub use ttl::KeyedState;
+
+use cell::{CellId, Entry};
 use owned_groups::OwnedGroups;
 
 /// One window of a key, and what it has come to.
 pub type Window = (TimeWindow, Key, Decimal);
+
+/// A cell and its entries.
+pub type CellContents = (CellId, Vec<Entry>);
 
 /// The keyed state of one subtask (Flink: `AbstractKeyedStateBackend`). Dropping it removes what it has on disk.
 #[derive(Debug)]
@@ -217,15 +232,131 @@ impl KeyedBackend {
         }
     }
 
-    /// The synchronous part of a snapshot.
+    /// The synchronous part of a snapshot of state that lives for ever.
     ///
     /// # Errors
     /// RocksDB's. In Flink an error in this part fails the task, not only the checkpoint.
     pub fn snapshot(&mut self, checkpoint: CheckpointId) -> Result<KeyedSnapshot, StateError> {
+        self.snapshot_at(checkpoint, 0)
+    }
+
+    /// The same at `now_ms` in processing time: a full snapshot may leave out what has expired.
+    ///
+    /// # Errors
+    /// As for [`snapshot`](Self::snapshot).
+    pub fn snapshot_at(
+        &mut self,
+        checkpoint: CheckpointId,
+        now_ms: u64,
+    ) -> Result<KeyedSnapshot, StateError> {
         Ok(match self {
-            Self::Heap(heap) => KeyedSnapshot::Heap(heap.snapshot()),
-            Self::RocksDb(rocks) => KeyedSnapshot::RocksDb(rocks.snapshot(checkpoint)?),
+            Self::Heap(heap) => KeyedSnapshot::Heap(heap.snapshot(now_ms)),
+            Self::RocksDb(rocks) => KeyedSnapshot::RocksDb(rocks.snapshot(checkpoint, now_ms)?),
         })
+    }
+
+    /// The operator is about to use this state, before its first record.
+    ///
+    /// # Errors
+    /// [`StateError::TtlMigration`] or [`StateError::OtherState`]: what was restored is not it.
+    pub fn declare(&mut self, state: StateDescriptor) -> Result<(), StateError> {
+        match self {
+            Self::Heap(heap) => heap.declared.declare(state),
+            Self::RocksDb(rocks) => rocks.declared.declare(state),
+        }
+    }
+
+    /// What is stored in cells of every key that has any, expired or not; sorted by key (without label).
+    ///
+    /// # Errors
+    /// RocksDB's.
+    pub fn contents(&self) -> Result<Vec<KeyContents>, StateError> {
+        let mut cells = match self {
+            Self::Heap(heap) => heap.cells(),
+            Self::RocksDb(rocks) => rocks.cells()?,
+        };
+        cells.sort_unstable_by(|(left, _), (right, _)| (&left.key, left).cmp(&(&right.key, right)));
+        let mut contents: Vec<KeyContents> = Vec::new();
+        for (id, entries) in cells {
+            let shown = entries.iter().map(|entry| entry.shown(&id));
+            match contents.last_mut().filter(|(key, _)| *key == id.key) {
+                Some((_, known)) => known.extend(shown),
+                None => contents.push((id.key.clone(), shown.collect())),
+            }
+        }
+        Ok(contents)
+    }
+
+    /// The states of which something was restored, for whoever looks into a snapshot.
+    #[must_use]
+    pub fn restored_states(&self) -> Vec<StateId> {
+        match self {
+            Self::Heap(heap) => heap.declared.found(),
+            Self::RocksDb(rocks) => rocks.declared.found(),
+        }
+    }
+
+    /// What is stored in the cells of one key, in one state.
+    ///
+    /// # Errors
+    /// The key belongs to another subtask, or RocksDB's.
+    pub fn contents_of(&self, state: StateId, key: &Key) -> Result<Vec<StateEntry>, StateError> {
+        let cells = self.cells_of(state, key)?.into_iter();
+        Ok(cells
+            .flat_map(|(id, entries)| {
+                let shown: Vec<_> = entries.iter().map(|entry| entry.shown(&id)).collect();
+                shown
+            })
+            .collect())
+    }
+
+    /// Have RocksDB rewrite its files, and leave out what has expired at `now_ms`. Returns the keys that have lost
+    /// something by it, sorted. The heap has nothing to compact.
+    ///
+    /// # Errors
+    /// RocksDB's.
+    pub fn compact(&mut self, now_ms: u64) -> Result<Vec<Key>, StateError> {
+        match self {
+            Self::Heap(_) => Ok(Vec::new()),
+            Self::RocksDb(rocks) => {
+                let dropped = rocks.compact(now_ms)?;
+                let mut keys: Vec<Key> = dropped.into_iter().map(|id| id.key).collect();
+                keys.sort_unstable();
+                keys.dedup();
+                Ok(keys)
+            }
+        }
+    }
+
+    fn cell(&mut self, id: &CellId) -> Result<Option<Vec<Entry>>, StateError> {
+        match self {
+            Self::Heap(heap) => heap.cell(id),
+            Self::RocksDb(rocks) => rocks.cell(id),
+        }
+    }
+
+    /// Set the cell's entries; none: remove it.
+    fn put_cell(&mut self, id: &CellId, entries: &[Entry]) -> Result<(), StateError> {
+        match self {
+            Self::Heap(heap) => heap.put_cell(id, entries),
+            Self::RocksDb(rocks) => rocks.put_cell(id, entries),
+        }
+    }
+
+    /// By user key.
+    fn cells_of(&self, state: StateId, key: &Key) -> Result<Vec<CellContents>, StateError> {
+        match self {
+            Self::Heap(heap) => heap.cells_of(state, key),
+            Self::RocksDb(rocks) => rocks.cells_of(state, key),
+        }
+    }
+
+    /// The next cells for the clean-up to look at. RocksDB cleans up when it compacts.
+    fn next_cells(&mut self, count: usize) -> Vec<CellContents> {
+        match self {
+            Self::Heap(heap) => heap.next_cells(count),
+            Self::RocksDb(_) => Vec::new(),
+        }
     }
 }
 

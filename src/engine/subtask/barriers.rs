@@ -262,11 +262,13 @@ impl Subtask {
         let checkpoint = barrier.id;
         let is_at_end = self.phase != Phase::Running;
         self.operator.before_snapshot(checkpoint, is_at_end, out)?;
+        let now_ms = out.processing_time_ms();
         let keyed = self.operator.keyed_mut();
+        let keyed = keyed.map(|state| state.snapshot_at(checkpoint, now_ms));
         Ok(SnapshotTask {
             checkpoint,
             format: barrier.kind.format(),
-            keyed: keyed.map(|state| state.snapshot(checkpoint)).transpose()?,
+            keyed: keyed.transpose()?,
             lists: self.operator.list_states(),
             in_flight: Vec::new(),
             is_recording: false,

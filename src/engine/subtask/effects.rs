@@ -9,7 +9,7 @@ use crate::engine::storage::{
 };
 use crate::model::{
     ChannelId, CheckpointBarrier, CheckpointId, Decimal, EventTime, Key, Origin, Record,
-    SavepointFormat, StreamEvent, TimeWindow,
+    SavepointFormat, StateEntry, StreamEvent, TimeWindow,
 };
 
 /// What a subtask does to the world around it; interpreted by the driver.
@@ -25,6 +25,8 @@ pub trait Effects: External {
     fn sync_part_fails(&mut self) -> bool {
         false
     }
+    /// The time by which state lives, in milliseconds: it never goes back while a job runs.
+    fn processing_time_ms(&self) -> u64;
     /// Send a message to the coordinator.
     fn tell(&mut self, message: TaskMessage);
 
@@ -48,8 +50,17 @@ pub trait Effects: External {
     }
 
     /// What follows is for recordings; drivers that do not trace leave these empty.
+    fn is_traced(&self) -> bool {
+        false
+    }
     fn on_source_advanced(&mut self, _origin: Origin) {}
     fn on_state_changed(&mut self, _key: &Key, _value: Decimal, _origin: Origin) {}
+    /// All that is stored of `key` now. Only for those that trace: see [`Effects::is_traced`].
+    fn on_entries_changed(&mut self, _key: &Key, _entries: Vec<StateEntry>, _origin: Origin) {}
+    /// The same, where not a record but the clean-up of expired state has changed it.
+    fn on_entries_cleaned(&mut self, _key: &Key, _entries: Vec<StateEntry>) {}
+    fn on_rule(&mut self, _rule: &Record) {}
+    fn on_filtered(&mut self, _record: &Record) {}
     fn on_window_changed(
         &mut self,
         _key: &Key,

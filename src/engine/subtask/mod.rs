@@ -200,7 +200,7 @@ impl Subtask {
         if let Some(recording) = &mut self.recording {
             recording.note(input, &record);
         }
-        self.on_records([record], out)?;
+        self.on_records(input, [record], out)?;
         if let Phase::Initializing { records } = &mut self.phase {
             *records -= 1;
             if *records == 0 {
@@ -210,16 +210,18 @@ impl Subtask {
         Ok(())
     }
 
-    /// Records were taken from an input, in order.
+    /// Records were taken from `input`, in order.
     ///
     /// # Errors
     /// A record cannot be processed, or the state backend failed.
     pub fn on_records<E: Effects>(
         &mut self,
+        input: usize,
         records: impl IntoIterator<Item = Record>,
         out: &mut E,
     ) -> Result<(), TaskFailure> {
-        self.operator.process(records, &mut self.router, out)
+        self.operator
+            .process((input, records), &mut self.router, out)
     }
 
     /// An event was taken from `input`. To a subtask that has finished it is no news: one that was restored as finished

@@ -114,6 +114,7 @@ fn middle_operator(
         }),
         _ => OperatorSpec::KeyedSum(KeyedSumSpec {
             key: Some(key(chance, job, from)),
+            ttl: None,
         }),
     }
 }

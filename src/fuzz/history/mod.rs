@@ -6,14 +6,15 @@
 
 mod lane;
 mod read;
+mod state;
 
 use std::collections::BTreeMap;
 
 use crate::engine::event::{AbortReason, CheckpointKind, JobStatus, SubtaskStatus, TraceEvent};
 use crate::engine::plan::ExecutionGraph;
 use crate::model::{
-    ChannelId, CheckpointId, Decimal, JobGraph, Key, Origin, Record, SplitId, SubtaskId,
-    TimeWindow, Uid,
+    ChannelId, CheckpointId, Decimal, JobGraph, Key, Origin, Record, SplitId, StateEntry,
+    SubtaskId, TimeWindow, Uid,
 };
 
 pub use lane::{Block, Lane, Sent};
@@ -27,6 +28,10 @@ pub struct Image {
     /// A source's: by split, how many of its records are emitted.
     pub offsets: BTreeMap<SplitId, u64>,
     pub cells: BTreeMap<Cell, Decimal>,
+    /// All entries of a keyed function, by key.
+    pub entries: BTreeMap<Key, Vec<StateEntry>>,
+    /// A filter's rules by key, or a sink's buffer in order.
+    pub listed: Vec<Record>,
     /// Every record that a keyed operator has ever counted on the way to this state, and those it dropped as late.
     pub seen: Vec<Origin>,
 }
@@ -83,6 +88,8 @@ pub struct Task {
     at_finish: Image,
     /// The record that it took last, and how many effects of it were seen.
     pub taking: Option<(usize, Record, usize)>,
+    /// What a buffering sink has still to let out, in order.
+    flushing: Vec<Record>,
 }
 
 /// The snapshot of an earlier run that this one starts from, as that run's log has it.
@@ -143,6 +150,7 @@ impl<'a> History<'a> {
             image: Image::default(),
             at_finish: Image::default(),
             taking: None,
+            flushing: Vec::new(),
         };
         let mut history = Self {
             job,

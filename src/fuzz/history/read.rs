@@ -24,6 +24,12 @@ impl History<'_> {
             | EventKind::WindowChanged { .. }
             | EventKind::WindowFired { .. }
             | EventKind::LateDropped { .. }
+            | EventKind::EntriesChanged { .. }
+            | EventKind::EntriesCleaned { .. }
+            | EventKind::RuleSet { .. }
+            | EventKind::Filtered { .. }
+            | EventKind::Buffered { .. }
+            | EventKind::BufferFlushed { .. }
             | EventKind::Collected { .. }
             | EventKind::SubtaskStatus { .. }
             | EventKind::Restored { .. } => self.apply_subtask(at, event),
@@ -185,7 +191,13 @@ impl History<'_> {
             }
             EventKind::Collected {
                 subtask, record, ..
-            } => self.effect(at, *subtask, record.origin),
+            } => self.collect(at, *subtask, record),
+            EventKind::EntriesChanged { .. }
+            | EventKind::EntriesCleaned { .. }
+            | EventKind::RuleSet { .. }
+            | EventKind::Filtered { .. }
+            | EventKind::Buffered { .. }
+            | EventKind::BufferFlushed { .. } => self.apply_state(at, event),
             EventKind::SubtaskStatus { subtask, status } => self.set_status(at, *subtask, *status),
             EventKind::Restored {
                 subtask,
@@ -193,7 +205,16 @@ impl History<'_> {
                 offsets,
                 state,
                 windows,
-            } => self.restore(at, (*subtask, *from), image(offsets, state, windows)),
+                entries,
+                listed,
+            } => {
+                let got = Image {
+                    entries: entries.iter().cloned().collect(),
+                    listed: listed.clone(),
+                    ..image(offsets, state, windows)
+                };
+                self.restore(at, (*subtask, *from), got);
+            }
             _ => {}
         }
     }
@@ -210,7 +231,7 @@ impl History<'_> {
     }
 
     /// Something was done with the record `origin`: it must be the one that was taken last.
-    fn effect(&mut self, at: usize, subtask: SubtaskId, origin: Origin) {
+    pub(super) fn effect(&mut self, at: usize, subtask: SubtaskId, origin: Origin) {
         let task = &mut self.tasks[subtask.index()];
         if let Some((_, record, effects)) = &mut task.taking
             && record.origin == origin
@@ -274,6 +295,7 @@ impl History<'_> {
         match status {
             Failed | Canceled | Initializing => {
                 self.tasks[subtask.index()].taking = None;
+                self.tasks[subtask.index()].flushing.clear();
                 let plan = self.plan;
                 let ends = |id: &ChannelId| {
                     let channel = plan.channel(*id);
@@ -462,6 +484,6 @@ fn image(
     Image {
         offsets: offsets.iter().copied().collect(),
         cells: sums.chain(windows).collect(),
-        seen: Vec::new(),
+        ..Image::default()
     }
 }

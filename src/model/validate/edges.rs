@@ -66,19 +66,25 @@ fn partitioning_problem(
     let title = title(from, to);
     match (&to.operator, edge.partitioning) {
         (OperatorSpec::Source(_), _)
-        | (OperatorSpec::KeyedSum(_) | OperatorSpec::Window(_), Partitioning::Hash)
         | (
-            OperatorSpec::Map(_) | OperatorSpec::Sink(_),
+            OperatorSpec::KeyedSum(_) | OperatorSpec::KeyedProcess(_) | OperatorSpec::Window(_),
+            Partitioning::Hash,
+        )
+        | (
+            OperatorSpec::Map(_) | OperatorSpec::RuleFilter | OperatorSpec::Sink(_),
             Partitioning::Rebalance | Partitioning::Broadcast,
         ) => None,
-        (OperatorSpec::KeyedSum(_) | OperatorSpec::Window(_), other) => Some(format!(
+        (
+            OperatorSpec::KeyedSum(_) | OperatorSpec::KeyedProcess(_) | OperatorSpec::Window(_),
+            other,
+        ) => Some(format!(
             "{title} is {}: make it hash, because keyed state needs every record at the subtask that owns its key.",
             other.name()
         )),
-        (OperatorSpec::Map(_) | OperatorSpec::Sink(_), Partitioning::Hash) => (!topology.carries_key(&edge.from)).then(|| {
+        (OperatorSpec::Map(_) | OperatorSpec::RuleFilter | OperatorSpec::Sink(_), Partitioning::Hash) => (!topology.carries_key(&edge.from)).then(|| {
             format!("{title} is hash, but the records have no key column: make it rebalance.")
         }),
-        (OperatorSpec::Map(_) | OperatorSpec::Sink(_), Partitioning::Forward) => {
+        (OperatorSpec::Map(_) | OperatorSpec::RuleFilter | OperatorSpec::Sink(_), Partitioning::Forward) => {
             (from.parallelism != to.parallelism).then(|| {
                 format!(
                     "{title} is forward, but their parallelisms differ ({} and {}): make them equal, or make the edge rebalance.",

@@ -9,8 +9,13 @@ use super::sources;
 use super::topology::Topology;
 use super::{MAX_NAME_CHARS, Problem, grouped, quoted};
 use crate::model::graph::{KeyExpr, MapSpec, OperatorSpec, SinkKind, SinkSpec, Vertex, WindowSpec};
+use crate::model::process::KeyedFunction;
+use crate::model::state::TtlSpec;
 
 const MAX_MODULUS: u32 = 1_000_000;
+/// Records of one average, or elements of one list.
+const MAX_FUNCTION_NUMBER: u32 = 1_000;
+const MAX_THRESHOLD: u32 = 10_000;
 /// The sum of the largest numbers that a source emits is still exact when it is so many times as much.
 const MAX_FACTOR: i32 = 10_000;
 
@@ -19,7 +24,16 @@ pub(super) fn check(topology: &Topology, index: usize, problems: &mut Vec<Proble
     match &vertex.operator {
         OperatorSpec::Source(spec) => sources::check(vertex, spec, problems),
         OperatorSpec::Map(spec) => problems.extend(factor_problem(vertex, *spec)),
-        OperatorSpec::KeyedSum(_) => check_key(topology, index, problems),
+        OperatorSpec::KeyedSum(spec) => {
+            check_key(topology, index, problems);
+            problems.extend(ttl_problem(vertex, spec.ttl));
+        }
+        OperatorSpec::KeyedProcess(spec) => {
+            check_key(topology, index, problems);
+            problems.extend(function_problem(vertex, spec.function));
+            problems.extend(ttl_problem(vertex, spec.ttl));
+        }
+        OperatorSpec::RuleFilter => problems.extend(rules_problem(topology, index)),
         OperatorSpec::Window(spec) => {
             check_key(topology, index, problems);
             problems.extend(size_problem(vertex, spec));
@@ -51,6 +65,62 @@ fn factor_problem(vertex: &Vertex, spec: MapSpec) -> Option<Problem> {
     })
 }
 
+fn function_problem(vertex: &Vertex, function: KeyedFunction) -> Option<Problem> {
+    let number = function.number()?;
+    let (field, what) = match function {
+        KeyedFunction::CountAverage { .. } => ("every", "The number of records of an average"),
+        _ => ("n", "The number of last values"),
+    };
+    (!(1..=MAX_FUNCTION_NUMBER).contains(&number)).then(|| {
+        let message = format!(
+            "{what} of {} is {}: set it to 1 to {}.",
+            quoted(&vertex.name),
+            grouped(number.into()),
+            grouped(MAX_FUNCTION_NUMBER.into())
+        );
+        Problem::absurd(site(vertex), field, message)
+    })
+}
+
+/// Flink: `StateTtlConfig` takes no time of zero.
+fn ttl_problem(vertex: &Vertex, ttl: Option<TtlSpec>) -> Option<Problem> {
+    let ttl_ms = ttl?.ttl_ms;
+    (!(1..=MAX_TIME_MS).contains(&ttl_ms)).then(|| {
+        let message = format!(
+            "The state of {} lives for {} milliseconds: set it to 1 to {}, or let it live for ever.",
+            quoted(&vertex.name),
+            grouped(ttl_ms),
+            grouped(MAX_TIME_MS)
+        );
+        Problem::absurd(site(vertex), "ttl.ttl_ms", message)
+    })
+}
+
+/// Rules come on broadcast edges, and what they are about on others.
+fn rules_problem(topology: &Topology, index: usize) -> Option<Problem> {
+    let vertex = &topology.job.vertices[index];
+    let name = quoted(&vertex.name);
+    let edges = || {
+        topology.inputs[index]
+            .iter()
+            .map(|edge| &topology.job.edges[*edge])
+    };
+    let message = if edges().next().is_none() {
+        return None;
+    } else if !edges().any(|edge| topology.is_rules(edge)) {
+        format!(
+            "{name} has no rules: connect the stream of rules to it, and make that edge broadcast."
+        )
+    } else if edges().all(|edge| topology.is_rules(edge)) {
+        format!(
+            "{name} has rules and nothing to filter: connect another stream to it, on an edge that is not broadcast."
+        )
+    } else {
+        return None;
+    };
+    Some(Problem::unfinished(site(vertex), None, message))
+}
+
 fn size_problem(vertex: &Vertex, spec: &WindowSpec) -> Option<Problem> {
     (!(1..=MAX_TIME_MS).contains(&spec.size_ms)).then(|| {
         let message = format!(
@@ -80,6 +150,14 @@ fn sink_problem(topology: &Topology, index: usize, spec: SinkSpec) -> Option<Pro
     let name = quoted(&vertex.name);
     match spec.kind {
         SinkKind::Plain => None,
+        SinkKind::Buffering { threshold } => (!(1..=MAX_THRESHOLD).contains(&threshold)).then(|| {
+            let message = format!(
+                "{name} gathers {} records: set it to 1 to {}.",
+                grouped(threshold.into()),
+                grouped(MAX_THRESHOLD.into())
+            );
+            Problem::absurd(site(vertex), "threshold", message)
+        }),
         SinkKind::Upsert => topology.keyless_input(index).map(|keyless| {
             let message = format!(
                 "{name} keeps the newest value of each key, but the records of {} have no key: put a keyed sum before it, or choose another sink.",

@@ -106,13 +106,26 @@ impl<'a> Topology<'a> {
             .filter(|index| !carried[*index])
             .collect();
         while let Some(index) = lost.pop() {
-            for to in &self.successors[index] {
-                if decided[*to].is_none() && std::mem::replace(&mut carried[*to], false) {
-                    lost.push(*to);
+            let edges = self.outputs[index]
+                .iter()
+                .map(|edge| &self.job.edges[*edge]);
+            // Rules do not go on: what they are without is not missed.
+            for to in
+                edges.filter_map(|edge| self.index_of(&edge.to).filter(|_| !self.is_rules(edge)))
+            {
+                if decided[to].is_none() && std::mem::replace(&mut carried[to], false) {
+                    lost.push(to);
                 }
             }
         }
         carried
+    }
+
+    /// Whether rules come on `edge`.
+    pub fn is_rules(&self, edge: &Edge) -> bool {
+        let to = self.vertex(&edge.to);
+        edge.partitioning == Partitioning::Broadcast
+            && to.is_some_and(|to| to.operator == OperatorSpec::RuleFilter)
     }
 
     pub fn index_of(&self, uid: &Uid) -> Option<usize> {
@@ -199,8 +212,10 @@ impl<'a> Topology<'a> {
 fn carries_key(operator: &OperatorSpec) -> Option<bool> {
     match operator {
         OperatorSpec::Source(spec) => Some(matches!(spec.kind, SourceKind::Csv(_))),
-        OperatorSpec::KeyedSum(_) | OperatorSpec::Window(_) => Some(true),
-        OperatorSpec::Map(_) | OperatorSpec::Sink(_) => None,
+        OperatorSpec::KeyedSum(_) | OperatorSpec::KeyedProcess(_) | OperatorSpec::Window(_) => {
+            Some(true)
+        }
+        OperatorSpec::Map(_) | OperatorSpec::RuleFilter | OperatorSpec::Sink(_) => None,
     }
 }
 
@@ -209,7 +224,11 @@ fn has_event_time(operator: &OperatorSpec) -> Option<bool> {
     match operator {
         OperatorSpec::Source(spec) => Some(spec.event_time.is_some()),
         OperatorSpec::Window(_) => Some(true),
-        OperatorSpec::Map(_) | OperatorSpec::KeyedSum(_) | OperatorSpec::Sink(_) => None,
+        OperatorSpec::Map(_)
+        | OperatorSpec::KeyedSum(_)
+        | OperatorSpec::KeyedProcess(_)
+        | OperatorSpec::RuleFilter
+        | OperatorSpec::Sink(_) => None,
     }
 }
 

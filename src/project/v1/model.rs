@@ -80,6 +80,7 @@ impl Kind {
             }
             Self::KeyedSum { key } => OperatorSpec::KeyedSum(model::KeyedSumSpec {
                 key: key.map(KeyExpr::into_model),
+                ttl: None,
             }),
             Self::Sink => OperatorSpec::Sink(model::SinkSpec::default()),
         }

@@ -5,6 +5,7 @@
 
 mod operator;
 mod part;
+mod process;
 mod script;
 mod settings;
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::part::{Part, Set, is_false, silent, unless_default, words};
+use super::process::{Function, Ttl};
 use crate::model::{self, OperatorSpec, SinkKind, SourceKind, Uid};
 
 const DEFAULT_PARALLELISM: u32 = 1;
@@ -102,7 +103,22 @@ pub enum Kind {
         /// Left out: not chosen yet (only in a draft).
         #[serde(skip_serializing_if = "Option::is_none")]
         key: Option<KeyExpr>,
+        /// Left out: a sum stays for ever.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ttl: Option<Ttl>,
     },
+    /// A function per key, over state of one kind.
+    KeyedProcess {
+        /// Left out: not chosen yet (only in a draft).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        key: Option<KeyExpr>,
+        function: Function,
+        /// Left out: state stays until it is cleared.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ttl: Option<Ttl>,
+    },
+    /// Lets through what the rules allow, which come on its broadcast edges.
+    RuleFilter,
     /// A tumbling event-time window per key.
     Window {
         /// Left out: not chosen yet (only in a draft).
@@ -123,6 +139,12 @@ pub enum Kind {
         /// Transactions whose time was over at a restore are given up.
         #[serde(default, skip_serializing_if = "is_false")]
         ignore_failures_after_timeout: bool,
+    },
+    /// Lets out what reaches it when so many records have gathered.
+    BufferingSink {
+        /// Left out: 5.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        threshold: Option<u32>,
     },
 }
 
@@ -204,7 +226,14 @@ impl Kind {
             },
             OperatorSpec::KeyedSum(spec) => Self::KeyedSum {
                 key: spec.key.as_ref().map(KeyExpr::from_model),
+                ttl: spec.ttl.map(Ttl::from_model),
             },
+            OperatorSpec::KeyedProcess(spec) => Self::KeyedProcess {
+                key: spec.key.as_ref().map(KeyExpr::from_model),
+                function: Function::from_model(spec.function),
+                ttl: spec.ttl.map(Ttl::from_model),
+            },
+            OperatorSpec::RuleFilter => Self::RuleFilter,
             OperatorSpec::Window(spec) => Self::Window {
                 key: spec.key.as_ref().map(KeyExpr::from_model),
                 size_ms: spec.size_ms,
@@ -250,6 +279,9 @@ impl Kind {
                 transaction_timeout_ms: unless_default(timeout_ms, &DEFAULT_TRANSACTION_TIMEOUT_MS),
                 ignore_failures_after_timeout,
             },
+            SinkKind::Buffering { threshold } => Self::BufferingSink {
+                threshold: unless_default(threshold, &SinkKind::DEFAULT_THRESHOLD),
+            },
         }
     }
 
@@ -294,9 +326,18 @@ impl Kind {
             Self::Map { factor } => OperatorSpec::Map(model::MapSpec {
                 factor: factor.unwrap_or(DEFAULT_FACTOR),
             }),
-            Self::KeyedSum { key } => OperatorSpec::KeyedSum(model::KeyedSumSpec {
+            Self::KeyedSum { key, ttl } => OperatorSpec::KeyedSum(model::KeyedSumSpec {
                 key: key.map(KeyExpr::into_model),
+                ttl: ttl.map(Ttl::into_model),
             }),
+            Self::KeyedProcess { key, function, ttl } => {
+                OperatorSpec::KeyedProcess(model::KeyedProcessSpec {
+                    key: key.map(KeyExpr::into_model),
+                    function: function.into_model(),
+                    ttl: ttl.map(Ttl::into_model),
+                })
+            }
+            Self::RuleFilter => OperatorSpec::RuleFilter,
             Self::Window {
                 key,
                 size_ms,
@@ -314,6 +355,9 @@ impl Kind {
             } => sink(SinkKind::TwoPhaseCommit {
                 transaction_timeout_ms: timeout_ms.unwrap_or(DEFAULT_TRANSACTION_TIMEOUT_MS),
                 ignore_failures_after_timeout,
+            }),
+            Self::BufferingSink { threshold } => sink(SinkKind::Buffering {
+                threshold: threshold.unwrap_or(SinkKind::DEFAULT_THRESHOLD),
             }),
         }
     }

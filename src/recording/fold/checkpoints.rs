@@ -161,6 +161,7 @@ impl View {
             .map(|(key, row)| (key.clone(), row.value))
             .collect();
         let windows = view.captured_windows();
+        let (entries, listed) = (view.captured_entries(), view.listed());
         let counted = view.counted;
         self.edit_snapshot(checkpoint, subtask, |snapshot| {
             snapshot.first_barrier_us.get_or_insert(at_us);
@@ -172,6 +173,8 @@ impl View {
             snapshot.offsets = offsets;
             snapshot.rows = rows;
             snapshot.windows = windows;
+            snapshot.entries = entries;
+            snapshot.listed = listed;
             snapshot.counted = counted;
         });
     }

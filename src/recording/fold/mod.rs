@@ -3,16 +3,21 @@
 mod channels;
 mod checkpoints;
 mod sinks;
+mod state;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::load::LoadMeter;
 use super::sink_view::SinkView;
-use super::view::{ChannelView, FailoverView, Lineage, Row, SplitView, SubtaskView, View};
+use super::view::{
+    AtFinish, ChannelView, FailoverView, Lineage, Row, SplitView, SubtaskView, View,
+};
 use crate::engine::event::{CommandOrigin, EventKind, JobStatus, SubtaskStatus, TraceEvent};
 use crate::engine::plan::ExecutionGraph;
-use crate::model::{CheckpointId, Command, Decimal, EventTime, Key, SplitId, SubtaskId};
+use crate::model::{
+    CheckpointId, Command, Decimal, EventTime, Key, KeyContents, SplitId, SubtaskId,
+};
 
 impl View {
     /// Before the first event.
@@ -39,6 +44,7 @@ impl View {
             paused_for: Vec::new(),
             script_fired_us: vec![None; script_entries],
             state_changes: 0,
+            begun_ms: 0,
         }
     }
 
@@ -71,6 +77,12 @@ impl View {
             | EventKind::Busy { .. }
             | EventKind::SubtaskStatus { .. }
             | EventKind::Restored { .. } => self.apply_subtask(plan, &event.kind),
+            EventKind::EntriesChanged { .. }
+            | EventKind::EntriesCleaned { .. }
+            | EventKind::RuleSet { .. }
+            | EventKind::Filtered { .. }
+            | EventKind::Buffered { .. }
+            | EventKind::BufferFlushed { .. } => self.apply_state(&event.kind),
             EventKind::WindowChanged { .. }
             | EventKind::WindowFired { .. }
             | EventKind::LateDropped { .. }
@@ -171,9 +183,12 @@ impl View {
                 offsets,
                 state,
                 windows,
+                entries,
+                listed,
             } => {
                 self.restore_offsets(*subtask, offsets);
-                self.restore(plan, *subtask, *from, state);
+                self.restore_entries(plan, *subtask, (entries, listed));
+                self.restore(plan, (*subtask, *from), (state, entries));
                 self.subtask(*subtask).restart_event_time(windows);
             }
             _ => {}
@@ -198,7 +213,11 @@ impl View {
             view.busy_until_us = 0;
         }
         if status == SubtaskStatus::Finished {
-            view.at_finish = Some(Arc::new((view.rows.clone(), view.counted)));
+            view.at_finish = Some(Arc::new(AtFinish {
+                rows: view.rows.clone(),
+                entries: view.entries.clone(),
+                counted: view.counted,
+            }));
         }
     }
 
@@ -220,9 +239,8 @@ impl View {
     fn restore(
         &mut self,
         plan: &ExecutionGraph,
-        subtask: SubtaskId,
-        from: Option<CheckpointId>,
-        state: &[(Key, Decimal)],
+        (subtask, from): (SubtaskId, Option<CheckpointId>),
+        (state, entries): (&[(Key, Decimal)], &[KeyContents]),
     ) {
         let checkpoint = from.and_then(|id| self.checkpoints.get(&id)).cloned();
         let view = self.subtask(subtask);
@@ -233,7 +251,12 @@ impl View {
         view.is_restored_finished = finished;
         if let (true, true, Some(at_finish)) = (is_keyed, finished, &view.at_finish) {
             // It had finished before the checkpoint: its last state stands, and nothing can change it.
-            (view.rows, view.counted) = (**at_finish).clone();
+            let AtFinish {
+                rows,
+                entries,
+                counted,
+            } = (**at_finish).clone();
+            (view.rows, view.entries, view.counted) = (rows, entries, counted);
             return;
         }
         let row = |value| Row {
@@ -244,6 +267,7 @@ impl View {
             .iter()
             .map(|(key, value)| (key.clone(), row(*value)))
             .collect();
+        view.entries = state::unchanged(entries);
         let snapshot = checkpoint.as_ref().and_then(|c| c.subtasks.get(&subtask));
         view.counted = snapshot.map_or(Lineage::default(), |snapshot| snapshot.counted);
     }
@@ -262,6 +286,10 @@ impl SubtaskView {
             splits: Vec::new(),
             rows: BTreeMap::new(),
             windows: BTreeMap::new(),
+            entries: BTreeMap::new(),
+            rules: BTreeMap::new(),
+            filtered: 0,
+            cleaned: 0,
             late: 0,
             watermark: EventTime::NONE,
             is_idle: false,

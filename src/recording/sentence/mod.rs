@@ -1,8 +1,8 @@
 //! One sentence for each event, as the log and the status line show it.
 
 mod coordination;
-
 mod in_flight;
+mod state;
 mod transactions;
 
 use super::Recording;
@@ -55,6 +55,12 @@ impl Recording {
             | EventKind::Collected { .. }
             | EventKind::Busy { .. }
             | EventKind::Restored { .. } => self.describe_data(event),
+            EventKind::EntriesChanged { .. }
+            | EventKind::EntriesCleaned { .. }
+            | EventKind::RuleSet { .. }
+            | EventKind::Filtered { .. }
+            | EventKind::Buffered { .. }
+            | EventKind::BufferFlushed { .. } => self.describe_state(event),
             EventKind::WindowChanged { .. }
             | EventKind::WindowFired { .. }
             | EventKind::LateDropped { .. }
@@ -305,7 +311,7 @@ fn describe_status(status: SubtaskStatus) -> &'static str {
     }
 }
 
-fn describe_record(record: &Record) -> String {
+pub(super) fn describe_record(record: &Record) -> String {
     match &record.key {
         Some(key) => format!("{key} {}", record.value),
         None => format!("record {}", record.value),

@@ -69,7 +69,8 @@ fn rows_for(operator: &OperatorSpec) -> usize {
         OperatorSpec::Sink(_) if is_transactional(operator) => 4,
         OperatorSpec::Sink(_) => 3,
         OperatorSpec::Map(_) => 1,
-        OperatorSpec::KeyedSum(_) | OperatorSpec::Window(_) => {
+        OperatorSpec::RuleFilter => 4,
+        OperatorSpec::KeyedSum(_) | OperatorSpec::KeyedProcess(_) | OperatorSpec::Window(_) => {
             expected_keys(operator.key()).unwrap_or(5).clamp(3, 5) as usize
         }
     }

@@ -119,7 +119,13 @@ fn what_it_does(operator: &OperatorSpec) -> String {
     match operator {
         OperatorSpec::Source(spec) => source_line(spec),
         OperatorSpec::Map(spec) => format!("value × {}", spec.factor),
-        OperatorSpec::KeyedSum(spec) => key_line(spec.key.as_ref()),
+        OperatorSpec::KeyedSum(_) => with_ttl(key_line(operator.key()), operator),
+        OperatorSpec::KeyedProcess(spec) => {
+            let kind = spec.function.state_kind().name();
+            let text = format!("{kind}, {}", key_line(operator.key()));
+            with_ttl(text, operator)
+        }
+        OperatorSpec::RuleFilter => "rules: broadcast state".to_owned(),
         OperatorSpec::Window(spec) => {
             let what = match spec.aggregate {
                 WindowAggregate::Sum => "sum",
@@ -132,7 +138,15 @@ fn what_it_does(operator: &OperatorSpec) -> String {
             SinkKind::Plain => "plain: out at once".to_owned(),
             SinkKind::Upsert => "upsert: newest per key".to_owned(),
             SinkKind::TwoPhaseCommit { .. } => "two-phase commit".to_owned(),
+            SinkKind::Buffering { threshold } => format!("out by {threshold}: list state"),
         },
+    }
+}
+
+fn with_ttl(text: String, operator: &OperatorSpec) -> String {
+    match operator.ttl() {
+        Some(ttl) => format!("{text}, TTL {}", span(ttl.ttl_ms.saturating_mul(1_000))),
+        None => text,
     }
 }
 
@@ -156,7 +170,7 @@ fn subtasks_line(vertex: &Vertex) -> String {
 
 fn subtasks_words(vertex: &Vertex) -> String {
     match (&vertex.operator, vertex.parallelism) {
-        (OperatorSpec::KeyedSum(_) | OperatorSpec::Window(_), _) => {
+        (operator, _) if operator.is_keyed() => {
             format!("{} key groups", vertex.effective_max_parallelism())
         }
         (_, 1) => "1 subtask".to_owned(),
@@ -180,6 +194,25 @@ pub fn paint_kind(painter: &Painter, theme: &Theme, kind: VertexKind, center: Po
                 painter.rect_filled(bar, 1.5, theme.text_soft);
                 painter.circle_filled(center + vec2(-7.0, y), 1.8, theme.key(i));
             }
+        }
+        VertexKind::KeyedProcess => {
+            let cell = Rect::from_center_size(center, vec2(16.0, 14.0));
+            let stroke = Stroke::new(1.5, theme.text_soft);
+            framed(painter, cell, 2.5, theme.card, stroke);
+            painter.circle_filled(center, 2.6, theme.key(2));
+        }
+        VertexKind::RuleFilter => {
+            let funnel = [
+                vec2(-8.0, -6.0),
+                vec2(8.0, -6.0),
+                vec2(2.0, 1.0),
+                vec2(2.0, 7.0),
+                vec2(-2.0, 5.0),
+                vec2(-2.0, 1.0),
+            ]
+            .map(|o| center + o);
+            let stroke = Stroke::new(1.5, theme.text_soft);
+            painter.add(Shape::closed_line(funnel.to_vec(), stroke));
         }
         VertexKind::Map => {
             painter.add(token_shape(

@@ -2,11 +2,13 @@
 
 use egui::Color32;
 
-use crate::model::{Key, OperatorSpec, SourceKind, SourceSpec, SubtaskId};
+use crate::model::{
+    Key, OperatorSpec, SinkKind, SourceKind, SourceSpec, StateEntry, StateKind, SubtaskId,
+};
 use crate::recording::sink_view::TableRow;
 
 use super::super::explain::lost_state;
-use super::super::figures::{rate, value, window_span};
+use super::super::figures::{entries_figure, rate, rule_name, value, window_span};
 use super::super::theme::Theme;
 use super::outside::is_transactional;
 use super::pen::Pen;
@@ -51,7 +53,9 @@ pub fn rows(pen: &Pen<'_>, id: SubtaskId) -> Vec<RowText> {
             let processed = subtask.processed.to_string();
             vec![plain(pen.theme, "processed", processed)]
         }
-        OperatorSpec::KeyedSum(_) => sums(pen, id),
+        OperatorSpec::KeyedSum(spec) if spec.ttl.is_none() => sums(pen, id),
+        OperatorSpec::KeyedSum(_) | OperatorSpec::KeyedProcess(_) => entries(pen, id),
+        OperatorSpec::RuleFilter => rules(pen, id),
         OperatorSpec::Window(_) => windows(pen, id),
         OperatorSpec::Sink(_) => collected(pen, id),
     }
@@ -81,7 +85,16 @@ fn collected(pen: &Pen<'_>, id: SubtaskId) -> Vec<RowText> {
         ]
     } else {
         let collected = subtask.collected.to_string();
-        vec![plain(pen.theme, "collected", collected)]
+        let buffered = is_buffering(&pen.scene.plan.subtask(id).operator).then(|| RowText {
+            dot: Some(pen.theme.warn),
+            ..plain(
+                pen.theme,
+                "in the buffer",
+                subtask.sink.buffer.len().to_string(),
+            )
+        });
+        let first = plain(pen.theme, "collected", collected);
+        std::iter::once(first).chain(buffered).collect()
     };
     let latest = subtask.recent.back().map(|record| {
         let key = record.key.as_ref();
@@ -111,6 +124,10 @@ fn table_row(pen: &Pen<'_>, key: &Key, row: &TableRow) -> RowText {
     }
 }
 
+fn is_buffering(operator: &OperatorSpec) -> bool {
+    matches!(operator, OperatorSpec::Sink(spec) if matches!(spec.kind, SinkKind::Buffering { .. }))
+}
+
 fn plain(theme: &Theme, name: &str, value: String) -> RowText {
     RowText {
         dot: Some(theme.neutral),
@@ -138,6 +155,46 @@ fn sums(pen: &Pen<'_>, id: SubtaskId) -> Vec<RowText> {
         is_gone,
     };
     subtask.rows.iter().map(row).collect()
+}
+
+/// One row per key. What has expired and is not cleaned up yet is told apart.
+fn entries(pen: &Pen<'_>, id: SubtaskId) -> Vec<RowText> {
+    let subtask = pen.scene.subtask(id);
+    let operator = &pen.scene.plan.subtask(id).operator;
+    let kind = operator.entries_kind().unwrap_or(StateKind::Value);
+    let now_ms = pen.scene.view.processing_time_ms();
+    let is_lost = lost_state(pen.scene, id).is_some();
+    let rows = subtask.entries.iter().map(|(key, row)| {
+        let is_expired = |entry: &StateEntry| entry.is_expired(operator.ttl(), now_ms);
+        let has_expired = row.entries.iter().all(is_expired);
+        let is_gone = is_lost || has_expired;
+        let fresh = freshness(pen, row.changed_us);
+        RowText {
+            dot: Some(pen.theme.key(pen.keys.index(key))),
+            name: key.to_string(),
+            value: entries_figure(kind, &row.entries),
+            warning: (has_expired && !is_lost).then(|| "expired".to_owned()),
+            fresh: if is_gone { 0.0 } else { fresh },
+            is_gone,
+        }
+    });
+    rows.collect()
+}
+
+/// One row per rule, and how many records were against them.
+fn rules(pen: &Pen<'_>, id: SubtaskId) -> Vec<RowText> {
+    let subtask = pen.scene.subtask(id);
+    let is_gone = lost_state(pen.scene, id).is_some();
+    let filtered = plain(pen.theme, "left out", subtask.filtered.to_string());
+    let rules = subtask.rules.values().map(|rule| RowText {
+        dot: Some(pen.theme.neutral),
+        name: rule_name(rule),
+        value: format!("≥ {}", value(rule.value)),
+        warning: None,
+        fresh: 0.0,
+        is_gone,
+    });
+    std::iter::once(filtered).chain(rules).collect()
 }
 
 /// One row per key and window that has not fired, and how many records came too late.

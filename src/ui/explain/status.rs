@@ -125,7 +125,15 @@ fn is_from_before(scene: Scene<'_>, id: SubtaskId) -> bool {
     match scene.plan.subtask(id).operator {
         OperatorSpec::Source(_) => subtask.offset != offset.unwrap_or(0),
         // What was read back has not changed since.
-        OperatorSpec::KeyedSum(_) => subtask.rows.values().any(|row| row.changed_us.is_some()),
+        OperatorSpec::KeyedSum(_) | OperatorSpec::KeyedProcess(_) => {
+            let entries = subtask.entries.values().map(|row| row.changed_us);
+            let mut changed = subtask
+                .rows
+                .values()
+                .map(|row| row.changed_us)
+                .chain(entries);
+            changed.any(|changed_us| changed_us.is_some())
+        }
         _ => false,
     }
 }

@@ -9,6 +9,7 @@ mod ledger;
 mod overview;
 mod script;
 mod sink;
+mod state;
 mod subtask;
 mod vertex;
 

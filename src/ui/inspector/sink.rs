@@ -10,7 +10,7 @@ use super::super::figures::{count, seconds, value};
 use super::super::paint::{dashed_frame, dot, framed};
 use super::super::theme::Theme;
 use super::super::widgets::{PlateRow, figure, section, sentence, small_print};
-use super::RunInspector;
+use super::{RunInspector, state};
 
 /// At most so many records are listed.
 const MAX_LISTED: usize = 8;
@@ -41,6 +41,7 @@ pub fn sink_ui(ui: &mut Ui, inspector: &RunInspector<'_>, id: SubtaskId) {
             &format!("Visible to readers · {}", subtask.sink.visible),
         );
     }
+    state::buffer_ui(ui, scene, id);
     let latest = subtask.recent.iter().rev().take(MAX_LISTED);
     for record in latest {
         let (name, detail) = record_words(inspector, record);

@@ -18,7 +18,7 @@ use super::super::widgets::{
     ActionButton, Emphasis, PlateRow, figure, section, sentence, small_print, title,
 };
 use super::channel::{inputs_ui, why_ui};
-use super::{RunInspector, ledger_ui, linked_row, sink};
+use super::{RunInspector, ledger_ui, linked_row, sink, state};
 
 pub fn subtask_ui(
     ui: &mut Ui,
@@ -119,8 +119,14 @@ fn state_ui(ui: &mut Ui, inspector: &RunInspector<'_>, id: SubtaskId) {
         OperatorSpec::Map(_) => {
             figure(ui, "Processed in all", &subtask.processed.to_string());
         }
-        OperatorSpec::KeyedSum(_) | OperatorSpec::Window(_) => {
-            if plan.operator.key().is_some() && !subtask.windows.is_empty() {
+        OperatorSpec::RuleFilter => {
+            state::rules_ui(ui, scene, id);
+            figure(ui, "Processed in all", &subtask.processed.to_string());
+        }
+        OperatorSpec::KeyedSum(_) | OperatorSpec::KeyedProcess(_) | OperatorSpec::Window(_) => {
+            if plan.operator.entries_kind().is_some() {
+                ui.scope(|ui| state::entries_ui(ui, inspector, id));
+            } else if plan.operator.key().is_some() && !subtask.windows.is_empty() {
                 ui.scope(|ui| windows_ui(ui, inspector, id));
             } else {
                 ui.scope(|ui| rows_ui(ui, inspector, id));

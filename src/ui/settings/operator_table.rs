@@ -90,6 +90,60 @@ pub const AGGREGATE: Setting = Setting::own(
     "What a window comes to: the sum of its values, or how many there were.",
 );
 
+pub const FUNCTION: Setting = Setting::flink(
+    "Function",
+    "KeyedProcessFunction",
+    "What is done with each record of a key, and in which kind of state it is remembered.",
+);
+
+pub const EVERY: Setting = Setting::own(
+    "Every",
+    "After so many records of a key their average goes on, as a whole number, and the state is cleared.",
+);
+
+pub const LAST: Setting = Setting::own(
+    "Last",
+    "So many of the newest values of a key are kept; their sum goes on.",
+);
+
+pub const TTL: Setting = Setting::flink(
+    "Time to live",
+    "StateTtlConfig.newBuilder(…)",
+    "An entry of state expires so long after its last use, in processing time; of lists and maps each for itself.",
+)
+.but("Time goes on while the job is down. Adding or removing it on existing state is refused at the restore.");
+
+pub const TTL_UPDATE: Setting = Setting::flink(
+    "Lives on with",
+    "setUpdateType",
+    "Which uses make an entry live anew: only writing it, or reading it, too.",
+);
+
+pub const TTL_VISIBILITY: Setting = Setting::flink(
+    "Expired state",
+    "setStateVisibility",
+    "Whether a read may still return what has expired and is not cleaned up; reading it cleans it up either way.",
+);
+
+pub const TTL_BACKGROUND: Setting = Setting::flink(
+    "In background",
+    "cleanupIncrementally / cleanupInRocksdbCompactFilter",
+    "What has expired goes without being read: on the heap 5 entries are looked at with each access, in RocksDB when it compacts.",
+)
+.but("Off is disableCleanupInBackground.");
+
+pub const TTL_FULL_SNAPSHOT: Setting = Setting::flink(
+    "In snapshots",
+    "cleanupFullSnapshot",
+    "What has expired is left out of full snapshots; the working state keeps it.",
+)
+.but("Never out of RocksDB’s own files: those are uploaded as they are.");
+
+pub const THRESHOLD: Setting = Setting::own(
+    "Gathers",
+    "So many records come out together; until then they wait in operator list state.",
+);
+
 pub const TRANSACTION_TIMEOUT: Setting = Setting::flink(
     "Tx timeout",
     "transaction.timeout.ms (Kafka)",
@@ -114,7 +168,7 @@ pub const ONLY_SUBTASK: Setting = Setting::own(
 
 /// All that an operator can be told, of every kind.
 #[cfg(test)]
-pub const ALL: [&Setting; 20] = [
+pub const ALL: [&Setting; 29] = [
     &UID,
     &EXPLICIT_UID,
     &PARALLELISM,
@@ -132,6 +186,15 @@ pub const ALL: [&Setting; 20] = [
     &FACTOR,
     &WINDOW_SIZE,
     &AGGREGATE,
+    &FUNCTION,
+    &EVERY,
+    &LAST,
+    &TTL,
+    &TTL_UPDATE,
+    &TTL_VISIBILITY,
+    &TTL_BACKGROUND,
+    &TTL_FULL_SNAPSHOT,
+    &THRESHOLD,
     &TRANSACTION_TIMEOUT,
     &GIVE_UP,
     &ONLY_SUBTASK,

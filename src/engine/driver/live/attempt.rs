@@ -188,6 +188,7 @@ fn wire_of<'a>(
         outsides,
         blocked: Vec::new(),
         started: Vec::new(),
+        now_ms: 0,
         is_cut: false,
     }
 }

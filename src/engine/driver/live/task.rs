@@ -213,7 +213,9 @@ impl LiveTask<'_> {
 
     fn take(&mut self, input: usize, buffer: Buffer) -> Result<(), TaskFailure> {
         Meter::add(&self.wire.meter.processed, buffer.records.len());
-        self.subtask.on_records(buffer.records, &mut self.wire)?;
+        self.wire.read_clock();
+        self.subtask
+            .on_records(input, buffer.records, &mut self.wire)?;
         if let Some(event) = buffer.event {
             self.subtask.on_event(input, event, &mut self.wire)?;
         }
@@ -226,6 +228,7 @@ impl LiveTask<'_> {
     }
 
     fn obey(&mut self, control: Control) -> Result<(), TaskFailure> {
+        self.wire.read_clock();
         match control {
             Control::Trigger(barrier) => self.subtask.on_trigger(barrier, &mut self.wire)?,
             Control::Complete(checkpoint) => {

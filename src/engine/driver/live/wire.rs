@@ -5,6 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use crossbeam_channel::Sender;
 
@@ -130,6 +131,8 @@ pub struct Wire<'a> {
     pub blocked: Vec<ChannelId>,
     /// Snapshots whose asynchronous part is to be started.
     pub started: Vec<SnapshotTask>,
+    /// Processing time, read once for each buffer: state lives by it.
+    pub now_ms: u64,
     /// A neighbour is gone: this attempt is over.
     pub is_cut: bool,
 }
@@ -143,6 +146,13 @@ impl Wire<'_> {
         let fresh = Vec::with_capacity(self.buffer_records);
         let records = std::mem::replace(&mut outlet.buffer, fresh);
         self.is_cut |= outlet.sender.send(Buffer { records, event }).is_err();
+    }
+
+    /// What follows happens now. The clock may be set back; the time that state lives by does not go with it.
+    pub fn read_clock(&mut self) {
+        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let now_ms = since_epoch.unwrap_or_default().as_millis();
+        self.now_ms = self.now_ms.max(u64::try_from(now_ms).unwrap_or(u64::MAX));
     }
 
     /// Hand on all that is buffered.
@@ -203,6 +213,11 @@ impl Effects for Wire<'_> {
     fn sync_part_fails(&mut self) -> bool {
         let is_meant = |kind| kind == FaultKind::SyncPart;
         self.faults.strike(Some(self.id), is_meant).is_some()
+    }
+
+    #[inline]
+    fn processing_time_ms(&self) -> u64 {
+        self.now_ms
     }
 
     fn tell(&mut self, message: TaskMessage) {

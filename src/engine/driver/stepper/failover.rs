@@ -295,6 +295,8 @@ impl Stepper {
             offsets: contents.offsets,
             state: contents.rows,
             windows: contents.windows,
+            entries: contents.entries,
+            listed: contents.listed,
         });
         if !prepared.finished && !self.open(plan.id) {
             return;

@@ -30,7 +30,7 @@ use crate::engine::event::{EventKind, JobStatus, Outcome, SubtaskStatus, TraceEv
 use crate::engine::operator::Contents;
 use crate::engine::plan::{ExecutionGraph, SubtaskPlan};
 use crate::engine::subtask::{Subtask, TaskFailure};
-use crate::model::{CostModel, JobGraph, SubtaskId, When};
+use crate::model::{CostModel, JobGraph, KeyContents, SubtaskId, When};
 
 pub use action::Action;
 pub use project::{OpenTransaction, Projection, sorted_names};
@@ -75,6 +75,13 @@ impl Task {
 
 /// A subtask's operator with its state as people read it.
 type Ready = (Prepared, Contents);
+
+/// When state was last used: processing time goes on from there, since virtual time begins at zero in each run.
+fn newest_access_ms<'a>(contents: impl Iterator<Item = &'a KeyContents>) -> u64 {
+    let entries = contents.flat_map(|(_, entries)| entries);
+    let accesses = entries.filter_map(|entry| entry.last_access_ms);
+    accesses.max().unwrap_or(0)
+}
 
 /// What things cost at one subtask.
 fn costs_of(job: &JobGraph, plan: &SubtaskPlan) -> CostModel {
@@ -161,6 +168,8 @@ impl Stepper {
         };
         stepper.net.has_deadlines = stepper.job.config.checkpointing.has_alignment_timeout();
         stepper.net.outside = Outsides::of(&stepper.plan);
+        let contents = ready.iter().flat_map(|(_, contents)| &contents.entries);
+        stepper.net.begun_ms = newest_access_ms(contents);
         stepper.obey();
         let ids: Vec<SubtaskId> = stepper.all_subtasks().into_iter().collect();
         let ready = ids.into_iter().zip(ready).collect();

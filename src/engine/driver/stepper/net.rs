@@ -12,7 +12,7 @@ use crate::engine::storage::CheckpointMetadata;
 use crate::engine::subtask::{Effects, SnapshotTask, TaskMessage};
 use crate::model::{
     Alignment, ChannelId, CheckpointBarrier, CheckpointId, CostModel, Decimal, EventTime, Fault,
-    FaultKind, Key, Origin, Record, StreamElement, StreamEvent, SubtaskId, TimeWindow,
+    FaultKind, Key, Origin, Record, StateEntry, StreamElement, StreamEvent, SubtaskId, TimeWindow,
 };
 
 /// From the coordinator to a subtask.
@@ -48,6 +48,8 @@ fn persisted(subtask: SubtaskId, checkpoint: CheckpointId, in_flight: InFlight) 
 /// Everything that is under way, by when it arrives.
 pub struct Net {
     pub now_us: u64,
+    /// What processing time was when the run began: where the snapshot that it began from had stopped.
+    pub begun_ms: u64,
     pub step: u64,
     pub log: Vec<TraceEvent>,
     pub costs: CostModel,
@@ -70,6 +72,7 @@ impl Net {
     pub fn new(subtasks: usize, channels: usize, costs: CostModel) -> Self {
         Self {
             now_us: 0,
+            begun_ms: 0,
             step: 0,
             log: Vec::new(),
             costs,
@@ -205,6 +208,13 @@ pub struct Turn<'a> {
     pub left_us: u64,
 }
 
+impl Net {
+    /// The time that state lives by.
+    pub fn processing_time_ms(&self) -> u64 {
+        self.begun_ms.saturating_add(self.now_us / 1000)
+    }
+}
+
 impl Effects for Turn<'_> {
     fn send_record(&mut self, channel: ChannelId, record: Record) {
         self.net.send(channel, StreamElement::Record(record));
@@ -306,6 +316,14 @@ impl Effects for Turn<'_> {
         self.net.strike(Some(self.subtask), is_meant).is_some()
     }
 
+    fn processing_time_ms(&self) -> u64 {
+        self.net.processing_time_ms()
+    }
+
+    fn is_traced(&self) -> bool {
+        true
+    }
+
     fn tell(&mut self, message: TaskMessage) {
         let ready_us = self.net.now_us.saturating_add(self.net.costs.rpc_us);
         self.net.to_coordinator[self.subtask.index()].push_back((ready_us, message));
@@ -325,6 +343,37 @@ impl Effects for Turn<'_> {
             key: key.clone(),
             value,
             origin,
+        });
+    }
+
+    fn on_entries_changed(&mut self, key: &Key, entries: Vec<StateEntry>, origin: Origin) {
+        self.net.record(EventKind::EntriesChanged {
+            subtask: self.subtask,
+            key: key.clone(),
+            entries,
+            origin,
+        });
+    }
+
+    fn on_entries_cleaned(&mut self, key: &Key, entries: Vec<StateEntry>) {
+        self.net.record(EventKind::EntriesCleaned {
+            subtask: self.subtask,
+            key: key.clone(),
+            entries,
+        });
+    }
+
+    fn on_rule(&mut self, rule: &Record) {
+        self.net.record(EventKind::RuleSet {
+            subtask: self.subtask,
+            rule: rule.clone(),
+        });
+    }
+
+    fn on_filtered(&mut self, record: &Record) {
+        self.net.record(EventKind::Filtered {
+            subtask: self.subtask,
+            record: record.clone(),
         });
     }
 

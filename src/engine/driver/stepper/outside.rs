@@ -80,6 +80,16 @@ impl Turn<'_> {
 }
 
 impl External for Turn<'_> {
+    fn on_buffered(&mut self, record: &Record) {
+        let (subtask, record) = (self.subtask, record.clone());
+        self.net.record(EventKind::Buffered { subtask, record });
+    }
+
+    fn on_buffer_flushed(&mut self) {
+        let subtask = self.subtask;
+        self.net.record(EventKind::BufferFlushed { subtask });
+    }
+
     fn let_out(&mut self, record: Record) {
         let subtask = self.subtask;
         self.net.record(EventKind::Collected {

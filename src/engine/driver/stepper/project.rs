@@ -7,8 +7,8 @@ use crate::engine::driver::outside::{Outside, Stage};
 use crate::engine::event::{CheckpointKind, JobStatus, SubtaskStatus};
 use crate::engine::operator::Operator;
 use crate::model::{
-    CheckpointId, Decimal, EventTime, Fault, Key, Record, StreamElement, SubtaskId, TimeWindow,
-    TransactionId,
+    CheckpointId, Decimal, EventTime, Fault, Key, Record, StateEntry, StreamElement, SubtaskId,
+    TimeWindow, TransactionId,
 };
 
 /// What the engine itself holds.
@@ -22,6 +22,12 @@ pub struct Projection {
     pub rows: Vec<Option<BTreeMap<Key, Decimal>>>,
     /// Per subtask that runs: windows that have not fired.
     pub windows: Vec<Option<BTreeMap<(TimeWindow, Key), Decimal>>>,
+    /// Per subtask that runs: other keyed state.
+    pub entries: Vec<Option<BTreeMap<Key, Vec<StateEntry>>>>,
+    /// Per subtask that runs: records in operator list state.
+    pub listed: Vec<Option<Vec<Record>>>,
+    /// What processing time was when the run began.
+    pub begun_ms: u64,
     /// Per subtask that runs: its watermark, and whether it is idle.
     pub event_time: Vec<Option<(EventTime, bool)>>,
     pub channels: Vec<Vec<(StreamElement, u64)>>,
@@ -89,6 +95,10 @@ impl Stepper {
                     .collect(),
             )
         };
+        let entries = |operator: Option<&Operator>| {
+            let entries = operator?.contents().ok()?.entries.into_iter();
+            Some(entries.collect())
+        };
         let event_time = |task: &Task| {
             let subtask = task.subtask.as_ref()?;
             Some((subtask.watermark(), subtask.is_idle()))
@@ -105,7 +115,12 @@ impl Stepper {
                 .map(|operator| operator?.source_offset())
                 .collect(),
             rows: operators.clone().map(rows).collect(),
-            windows: operators.map(windows).collect(),
+            windows: operators.clone().map(windows).collect(),
+            entries: operators.clone().map(entries).collect(),
+            listed: operators
+                .map(|operator| Some(operator?.contents().ok()?.listed))
+                .collect(),
+            begun_ms: self.net.begun_ms,
             event_time: self.tasks.iter().map(event_time).collect(),
             channels: channels
                 .iter()

@@ -6,21 +6,28 @@ use std::path::{Component, Path};
 
 use rocksdb::checkpoint::Checkpoint;
 use rocksdb::{
-    BlockBasedOptions, Cache, DB, DBCompressionType, Direction, IteratorMode, LogLevel, Options,
-    ReadOptions, WriteOptions,
+    BlockBasedOptions, BottommostLevelCompaction, Cache, CompactOptions, DB, DBCompressionType,
+    Direction, IteratorMode, LogLevel, Options, ReadOptions, WriteOptions,
 };
 
-use crate::engine::state::StateError;
-use crate::engine::state::codec::{Slot, WINDOWS, put_slot, read_slot, read_value};
+use crate::engine::state::cell::CellId;
+use crate::engine::state::codec::{
+    Slot, Stored, WINDOWS, put_slot, put_stored, read_slot, read_stored, read_value,
+};
 use crate::engine::state::folder::OwnedFolder;
+use crate::engine::state::ttl::Deadline;
+use crate::engine::state::{CellContents, StateError};
 use crate::engine::storage::bytes::Malformed;
 use crate::engine::storage::{CheckpointStorage, StreamHandle};
 use crate::model::{Decimal, Key, TimeWindow};
+
+use super::ttl_filter::TtlFilter;
 
 /// A database and its folder, which goes with it.
 pub(super) struct Database {
     db: DB,
     write: WriteOptions,
+    ttl_filter: TtlFilter,
     /// After `db`: the database closes, then its folder goes.
     folder: OwnedFolder,
 }
@@ -28,7 +35,9 @@ pub(super) struct Database {
 impl Database {
     pub(super) fn create(dir: &Path) -> Result<Self, StateError> {
         let folder = OwnedFolder::create(dir)?;
-        Self::open(folder, |folder| DB::open(&options(true)?, folder))
+        Self::open(folder, |folder, filter| {
+            DB::open(&options(true, filter)?, folder)
+        })
     }
 
     /// Put the files of a checkpoint into a new folder and open them.
@@ -46,25 +55,33 @@ impl Database {
             fs::write(&file, storage.read_stream(stream)?)
                 .map_err(StateError::io("write", &file))?;
         }
-        Self::open(folder, |folder| DB::open(&options(false)?, folder))
+        Self::open(folder, |folder, filter| {
+            DB::open(&options(false, filter)?, folder)
+        })
     }
 
     /// Open what [`Database::link`] made.
     pub(super) fn read_only(folder: OwnedFolder) -> Result<Self, StateError> {
-        Self::open(folder, |folder| {
-            DB::open_for_read_only(&options(false)?, folder, false)
+        Self::open(folder, |folder, filter| {
+            DB::open_for_read_only(&options(false, filter)?, folder, false)
         })
     }
 
     fn open(
         folder: OwnedFolder,
-        open: impl FnOnce(&Path) -> Result<DB, rocksdb::Error>,
+        open: impl FnOnce(&Path, &TtlFilter) -> Result<DB, rocksdb::Error>,
     ) -> Result<Self, StateError> {
-        let db = open(folder.path())
+        let ttl_filter = TtlFilter::default();
+        let db = open(folder.path(), &ttl_filter)
             .map_err(|source| failed("open its database", folder.path(), source))?;
         let mut write = WriteOptions::default();
         write.disable_wal(true);
-        Ok(Self { db, write, folder })
+        Ok(Self {
+            db,
+            write,
+            ttl_filter,
+            folder,
+        })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -82,6 +99,28 @@ impl Database {
     pub(super) fn put(&self, encoded: &[u8], value: Decimal) -> Result<(), StateError> {
         self.db
             .put_opt(encoded, value.serialize(), &self.write)
+            .map_err(|source| self.failed("write", source))
+    }
+
+    pub(super) fn get_stored(
+        &self,
+        encoded: &[u8],
+        slot: &Slot,
+    ) -> Result<Option<Stored>, StateError> {
+        let stored = self
+            .db
+            .get_pinned(encoded)
+            .map_err(|source| self.failed("read", source))?;
+        Ok(stored
+            .map(|stored| read_stored(slot, &stored))
+            .transpose()?)
+    }
+
+    pub(super) fn put_stored(&self, encoded: &[u8], stored: &Stored) -> Result<(), StateError> {
+        let mut value = Vec::new();
+        put_stored(&mut value, stored);
+        self.db
+            .put_opt(encoded, value, &self.write)
             .map_err(|source| self.failed("write", source))
     }
 
@@ -103,10 +142,45 @@ impl Database {
         Ok(into)
     }
 
+    /// Rewrite all files; what has expired by `deadline` does not come along, and is returned.
+    pub(super) fn compact(
+        &self,
+        deadline: Option<Deadline>,
+    ) -> Result<Vec<(CellId, Stored)>, StateError> {
+        self.db
+            .flush()
+            .map_err(|source| self.failed("flush", source))?;
+        let mut options = CompactOptions::default();
+        // Otherwise files that were compacted before are moved, and not looked into.
+        options.set_bottommost_level_compaction(BottommostLevelCompaction::Force);
+        self.ttl_filter.arm(deadline);
+        self.db
+            .compact_range_opt(None::<&[u8]>, None::<&[u8]>, &options);
+        Ok(self.ttl_filter.disarm())
+    }
+
+    /// The cells whose encoded slots begin with `start`.
+    pub(super) fn cells_from(&self, start: &[u8]) -> Result<Vec<CellContents>, StateError> {
+        let mut cells = Vec::new();
+        let from = IteratorMode::From(start, Direction::Forward);
+        for entry in self.db.iterator(from) {
+            let (encoded, value) = entry.map_err(|source| self.failed("read", source))?;
+            if !encoded.starts_with(start) {
+                break;
+            }
+            let (_, slot) = read_prefixed(&encoded)?;
+            let stored = read_stored(&slot, &value)?;
+            if let (Slot::Cell(id), Stored::Cell(entries)) = (slot, stored) {
+                cells.push((id, entries));
+            }
+        }
+        Ok(cells)
+    }
+
     /// Every entry with its key group, in the order of their bytes.
     pub(super) fn for_each(
         &self,
-        mut visit: impl FnMut(u32, Slot, Decimal) -> Result<(), StateError>,
+        mut visit: impl FnMut(u32, Slot, Stored) -> Result<(), StateError>,
     ) -> Result<(), StateError> {
         self.scan(&[], ReadOptions::default(), |group, slot, value| {
             visit(group, slot, value)?;
@@ -118,7 +192,7 @@ impl Database {
     pub(super) fn for_each_in(
         &self,
         group: u32,
-        mut visit: impl FnMut(Slot, Decimal) -> Result<(), StateError>,
+        mut visit: impl FnMut(Slot, Stored) -> Result<(), StateError>,
     ) -> Result<(), StateError> {
         let mut bounds = ReadOptions::default();
         // Groups are below 2^15.
@@ -138,10 +212,10 @@ impl Database {
         let [high, low] = prefix(group);
         let mut bounds = ReadOptions::default();
         bounds.set_iterate_upper_bound([high, low, WINDOWS + 1]);
-        self.scan(&[high, low, WINDOWS], bounds, |_, slot, value| {
-            Ok(match slot {
-                Slot::Window(window, key) => visit(window, key, value),
-                Slot::Sum(_) => ControlFlow::Continue(()),
+        self.scan(&[high, low, WINDOWS], bounds, |_, slot, stored| {
+            Ok(match (slot, stored) {
+                (Slot::Window(window, key), Stored::Number(value)) => visit(window, key, value),
+                _ => ControlFlow::Continue(()),
             })
         })
     }
@@ -150,13 +224,14 @@ impl Database {
         &self,
         from: &[u8],
         bounds: ReadOptions,
-        mut visit: impl FnMut(u32, Slot, Decimal) -> Result<ControlFlow<()>, StateError>,
+        mut visit: impl FnMut(u32, Slot, Stored) -> Result<ControlFlow<()>, StateError>,
     ) -> Result<(), StateError> {
         let from = IteratorMode::From(from, Direction::Forward);
         for entry in self.db.iterator_opt(from, bounds) {
             let (encoded, value) = entry.map_err(|source| self.failed("read", source))?;
             let (group, slot) = read_prefixed(&encoded)?;
-            if visit(group, slot, read_value(&value)?)?.is_break() {
+            let stored = read_stored(&slot, &value)?;
+            if visit(group, slot, stored)?.is_break() {
                 break;
             }
         }
@@ -177,7 +252,7 @@ impl std::fmt::Debug for Database {
 /// Many small databases that open fast and start no work by themselves. Everything not set here is RocksDB's default.
 ///
 /// With `create` false, files without their `CURRENT` are an error and not an empty database.
-fn options(create: bool) -> Result<Options, rocksdb::Error> {
+fn options(create: bool, filter: &TtlFilter) -> Result<Options, rocksdb::Error> {
     // An identity is for humans with many databases; its file costs two of ten waits for the disk. No setter exists.
     let mut options = Options::default().get_options_from_string("write_identity_file=false")?;
     options.create_if_missing(create);
@@ -194,6 +269,7 @@ fn options(create: bool) -> Result<Options, rocksdb::Error> {
     let mut tables = BlockBasedOptions::default();
     tables.set_block_cache(&Cache::new_lru_cache(8 << 20));
     options.set_block_based_table_factory(&tables);
+    options.set_compaction_filter_factory(filter.clone());
     Ok(options)
 }
 
@@ -210,7 +286,7 @@ pub(super) fn put_prefixed(out: &mut Vec<u8>, group: u32, slot: &Slot) {
     put_slot(out, slot);
 }
 
-fn read_prefixed(encoded: &[u8]) -> Result<(u32, Slot), Malformed> {
+pub(super) fn read_prefixed(encoded: &[u8]) -> Result<(u32, Slot), Malformed> {
     let (prefix, slot) = encoded
         .split_first_chunk()
         .ok_or(Malformed("a key has no key group"))?;

@@ -5,15 +5,19 @@
 //! An entry's key is the key group (u16, big-endian) and then its slot, so that a group's entries lie together, and in it
 //! those of each state. (Flink has a column family for each state.)
 
+mod cells;
 mod database;
 mod restore;
 mod snapshot;
+mod ttl_filter;
 
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use super::codec::{Slot, put_sum_slot, put_window_slot, sum_bytes, window_bytes};
+use super::codec::{Slot, Stored, put_sum_slot, put_window_slot, sum_bytes, window_bytes};
+use super::declared::Declared;
 use super::folder::OwnedFolder;
+use super::ttl::Deadline;
 use super::{OwnedGroups, StateError, Window, add_exactly};
 use crate::model::{CheckpointId, Decimal, EventTime, Key, TimeWindow};
 
@@ -32,6 +36,7 @@ pub struct RocksDbBackend {
     /// `RocksDBCachingPriorityQueueSet`).
     first_timer: EventTime,
     size_bytes: u64,
+    pub(super) declared: Declared,
 }
 
 impl RocksDbBackend {
@@ -46,6 +51,7 @@ impl RocksDbBackend {
             encoded: Vec::new(),
             first_timer: EventTime::MAX,
             size_bytes: 0,
+            declared: Declared::default(),
         }
     }
 
@@ -123,8 +129,8 @@ impl RocksDbBackend {
     /// In no order.
     pub(super) fn windows(&self) -> Result<Vec<Window>, StateError> {
         let mut windows = Vec::new();
-        self.db.for_each(|_, slot, value| {
-            if let Slot::Window(window, key) = slot {
+        self.db.for_each(|_, slot, stored| {
+            if let (Slot::Window(window, key), Stored::Number(value)) = (slot, stored) {
                 windows.push((window, key, value));
             }
             Ok(())
@@ -151,8 +157,8 @@ impl RocksDbBackend {
 
     pub(super) fn entries(&self) -> Result<Vec<(Key, Decimal)>, StateError> {
         let mut entries = Vec::new();
-        self.db.for_each(|_, slot, sum| {
-            if let Slot::Sum(key) = slot {
+        self.db.for_each(|_, slot, stored| {
+            if let (Slot::Sum(key), Stored::Number(sum)) = (slot, stored) {
                 entries.push((key, sum));
             }
             Ok(())
@@ -167,10 +173,18 @@ impl RocksDbBackend {
     }
 
     /// Quick: see [`Database::link`]. The same for every format, since a canonical savepoint is read from those links.
-    pub(super) fn snapshot(&self, checkpoint: CheckpointId) -> Result<RocksDbSnapshot, StateError> {
+    /// What has expired at `now_ms` is left out of that one, if the state is set so.
+    pub(super) fn snapshot(
+        &self,
+        checkpoint: CheckpointId,
+        now_ms: u64,
+    ) -> Result<RocksDbSnapshot, StateError> {
         let mut beside = self.db.path().as_os_str().to_owned();
         beside.push(format!(".chk-{checkpoint}"));
         let folder = self.db.link(OwnedFolder::reserve(beside.into())?)?;
-        Ok(RocksDbSnapshot::new(folder, self.owned, self.size_bytes))
+        let content = (self.owned, self.size_bytes);
+        let deadline = Deadline::of_full_snapshot(self.declared.wanted(), now_ms);
+        let canonical = (self.declared.headers(), deadline);
+        Ok(RocksDbSnapshot::new(folder, content, canonical))
     }
 }

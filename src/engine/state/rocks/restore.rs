@@ -4,11 +4,10 @@ use std::path::Path;
 
 use super::RocksDbBackend;
 use super::database::{Database, put_prefixed};
-use crate::engine::state::codec::Slot;
+use crate::engine::state::codec::{Slot, Stored};
 use crate::engine::state::group_stream::read_groups;
 use crate::engine::state::{OwnedGroups, StateError};
 use crate::engine::storage::{CheckpointStorage, KeyedStateHandle, StreamHandle};
-use crate::model::Decimal;
 
 impl RocksDbBackend {
     /// The key groups that are `owned` out of `handles`, all of which RocksDB can read.
@@ -40,11 +39,14 @@ impl RocksDbBackend {
                 | KeyedStateHandle::Savepoint { stream, offsets } => {
                     let is_canonical = matches!(handle, KeyedStateHandle::Savepoint { .. });
                     let stream = storage.read_stream(stream)?;
-                    read_groups(
+                    let headers = read_groups(
                         owned,
                         (&stream, offsets, is_canonical),
-                        |group, slot, value| backend.put_restored(group, &slot, value),
+                        |group, slot, stored| backend.put_restored(group, &slot, &stored),
                     )?;
+                    for header in headers {
+                        backend.declared.note_header(header);
+                    }
                 }
             }
         }
@@ -61,9 +63,11 @@ impl RocksDbBackend {
     ) -> Result<Self, StateError> {
         let mut backend = Self::start(Database::from_files(dir, files, storage)?, owned);
         let mut counted = (backend.size_bytes, backend.first_timer);
-        backend.db.for_each(|group, slot, _| {
+        let declared = &mut backend.declared;
+        backend.db.for_each(|group, slot, stored| {
             owned.locate_restored(group, slot.key())?;
-            count(&mut counted, &slot);
+            declared.note(&slot, &stored);
+            count(&mut counted, &slot, &stored);
             Ok(())
         })?;
         (backend.size_bytes, backend.first_timer) = counted;
@@ -85,25 +89,32 @@ impl RocksDbBackend {
         }
         let other = Database::from_files(dir, files, storage)?;
         for group in ours {
-            other.for_each_in(group, |slot, value| self.put_restored(group, &slot, value))?;
+            other.for_each_in(group, |slot, stored| {
+                self.put_restored(group, &slot, &stored)
+            })?;
         }
         Ok(())
     }
 
-    fn put_restored(&mut self, group: u32, slot: &Slot, value: Decimal) -> Result<(), StateError> {
+    fn put_restored(&mut self, group: u32, slot: &Slot, stored: &Stored) -> Result<(), StateError> {
         self.owned.locate_restored(group, slot.key())?;
         put_prefixed(&mut self.encoded, group, slot);
-        self.db.put(&self.encoded, value)?;
+        self.db.put_stored(&self.encoded, stored)?;
+        self.declared.note(slot, stored);
         let mut counted = (self.size_bytes, self.first_timer);
-        count(&mut counted, slot);
+        count(&mut counted, slot, stored);
         (self.size_bytes, self.first_timer) = counted;
         Ok(())
     }
 }
 
 /// What an entry does to the size and to the first timer.
-fn count((size_bytes, first_timer): &mut (u64, crate::model::EventTime), slot: &Slot) {
-    *size_bytes += slot.entry_bytes();
+fn count(
+    (size_bytes, first_timer): &mut (u64, crate::model::EventTime),
+    slot: &Slot,
+    stored: &Stored,
+) {
+    *size_bytes += stored.bytes_in(slot);
     if let Slot::Window(window, _) = slot {
         *first_timer = (*first_timer).min(window.max_timestamp());
     }

@@ -6,8 +6,11 @@ use std::io;
 use super::database::Database;
 use crate::engine::state::OwnedGroups;
 use crate::engine::state::StateError;
+use crate::engine::state::codec::Stored;
+use crate::engine::state::declared::StateHeader;
 use crate::engine::state::folder::OwnedFolder;
 use crate::engine::state::group_stream::GroupWriter;
+use crate::engine::state::ttl::Deadline;
 use crate::engine::storage::{CheckpointStorage, KeyedStateHandle, StorageError};
 use crate::model::{CheckpointId, SavepointFormat};
 
@@ -17,14 +20,21 @@ pub struct RocksDbSnapshot {
     folder: OwnedFolder,
     owned: OwnedGroups,
     size_bytes: u64,
+    /// For the canonical format: which states these are, and what is left out.
+    canonical: (Vec<StateHeader>, Option<Deadline>),
 }
 
 impl RocksDbSnapshot {
-    pub(super) fn new(folder: OwnedFolder, owned: OwnedGroups, size_bytes: u64) -> Self {
+    pub(super) fn new(
+        folder: OwnedFolder,
+        (owned, size_bytes): (OwnedGroups, u64),
+        canonical: (Vec<StateHeader>, Option<Deadline>),
+    ) -> Self {
         Self {
             folder,
             owned,
             size_bytes,
+            canonical,
         }
     }
 
@@ -80,11 +90,20 @@ impl RocksDbSnapshot {
             StorageError::io("read", &folder)(io::Error::other(error.to_string()))
         };
         let db = Database::read_only(self.folder).map_err(unreadable)?;
-        let mut writer = GroupWriter::canonical();
+        let (headers, deadline) = self.canonical;
+        let mut writer = GroupWriter::canonical(&headers);
         for group in self.owned.groups() {
             writer.begin(group);
-            db.for_each_in(group, |slot, value| {
-                writer.put(&slot, value);
+            db.for_each_in(group, |slot, stored| {
+                match stored {
+                    Stored::Number(_) => writer.put(&slot, &stored),
+                    Stored::Cell(entries) => {
+                        let alive = Deadline::keep(deadline, entries);
+                        if !alive.is_empty() {
+                            writer.put(&slot, &Stored::Cell(alive));
+                        }
+                    }
+                }
                 Ok(())
             })
             .map_err(unreadable)?;

@@ -43,7 +43,10 @@ fn csv(uid: &str) -> Vertex {
 }
 
 fn sum(uid: &str, key: impl Into<Option<KeyExpr>>) -> Vertex {
-    let spec = KeyedSumSpec { key: key.into() };
+    let spec = KeyedSumSpec {
+        key: key.into(),
+        ttl: None,
+    };
     vertex(uid, OperatorSpec::KeyedSum(spec))
 }
 

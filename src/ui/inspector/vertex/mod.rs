@@ -2,6 +2,7 @@
 
 mod costs;
 mod keyed;
+mod process;
 mod sink;
 mod source;
 
@@ -51,7 +52,15 @@ pub fn vertex_ui(ui: &mut Ui, document: &Document, vertex: &Vertex, commands: &m
                 ui.add(DragValue::new(&mut spec.factor).speed(0.05));
             });
         }
-        OperatorSpec::KeyedSum(spec) => keyed::key_ui(ui, &mut spec.key),
+        OperatorSpec::KeyedSum(spec) => {
+            keyed::key_ui(ui, &mut spec.key);
+            process::ttl_ui(ui, &mut spec.ttl);
+        }
+        OperatorSpec::KeyedProcess(spec) => process::process_ui(ui, spec),
+        OperatorSpec::RuleFilter => {
+            section(ui, "Rule filter");
+            small_print(ui, process::RULES);
+        }
         OperatorSpec::Window(spec) => keyed::window_ui(ui, spec),
         OperatorSpec::Sink(spec) => {
             let advice = (document.hints(), &Site::Vertex(vertex.uid.clone()));

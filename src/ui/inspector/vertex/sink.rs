@@ -1,6 +1,6 @@
 //! A sink: what a restart does to what it has taken.
 
-use egui::Ui;
+use egui::{DragValue, Ui};
 
 use crate::model::validate::{Hint, Site};
 use crate::model::{SinkKind, SinkSpec};
@@ -18,11 +18,22 @@ pub fn sink_ui(ui: &mut Ui, spec: &mut SinkSpec, (hints, site): (&[Hint], &Site)
             ignore_failures_after_timeout: false,
         },
     };
-    for kind in [SinkKind::Plain, SinkKind::Upsert, transactional] {
+    let buffering = match spec.kind {
+        SinkKind::Buffering { .. } => spec.kind,
+        _ => SinkKind::Buffering {
+            threshold: SinkKind::DEFAULT_THRESHOLD,
+        },
+    };
+    for kind in [SinkKind::Plain, SinkKind::Upsert, transactional, buffering] {
         ui.radio_value(&mut spec.kind, kind, kind.name());
         ui.indent(kind.name(), |ui| small_print(ui, meaning(kind)));
     }
     advice_ui(ui, hints, site, "kind");
+    if let SinkKind::Buffering { threshold } = &mut spec.kind {
+        setting(ui, &operator_table::THRESHOLD, |ui| {
+            ui.add(DragValue::new(threshold).range(1..=10_000).speed(0.05));
+        });
+    }
     if let SinkKind::TwoPhaseCommit {
         transaction_timeout_ms,
         ignore_failures_after_timeout,
@@ -50,6 +61,10 @@ fn meaning(kind: SinkKind) -> &'static str {
         SinkKind::TwoPhaseCommit { .. } => {
             "Records go into a transaction: pre-committed at the barrier, committed once the checkpoint is complete. \
              Nothing uncommitted is visible, nothing comes out twice."
+        }
+        SinkKind::Buffering { .. } => {
+            "Records wait until there are enough, then all come out. Those that wait are operator list state: in every \
+             snapshot, dealt out evenly when the parallelism changes. What waits at the end stays there."
         }
     }
 }

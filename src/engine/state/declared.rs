@@ -1,0 +1,88 @@
+//! Which states a backend holds, and whether they are those that its operator wants.
+//!
+//! Snapshots say of each state its name, its kind, and whether it has a time to live; an operator says the same of what it
+//! is about to use. Flink compares the two when the operator asks for its state, before the first record.
+
+use std::collections::BTreeSet;
+
+use super::StateError;
+use super::cell::{StateDescriptor, StateId};
+use super::codec::{Slot, Stored};
+use crate::model::StateKind;
+
+/// The states of one backend.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Declared {
+    /// Restored ones, each with whether it has a time to live.
+    found: BTreeSet<(StateId, bool)>,
+    wanted: Option<StateDescriptor>,
+}
+
+/// What a snapshot says of a state.
+pub(super) type StateHeader = (StateId, bool);
+
+impl Declared {
+    /// An entry was restored.
+    pub(super) fn note(&mut self, slot: &Slot, stored: &Stored) {
+        self.found.insert((slot.state(), stored.has_ttl()));
+    }
+
+    /// The snapshot says that it holds this state, with entries or without.
+    pub(super) fn note_header(&mut self, header: StateHeader) {
+        self.found.insert(header);
+    }
+
+    /// The operator is about to use this state (Flink: `StateSerializerProvider`, `TtlStateFactory`).
+    ///
+    /// # Errors
+    /// Another state was restored, or the same with a time to live where there was none, or without.
+    pub(super) fn declare(&mut self, wanted: StateDescriptor) -> Result<(), StateError> {
+        for (found, had_ttl) in self.found.iter().copied() {
+            if found.name() != wanted.id.name() {
+                return Err(StateError::OtherState {
+                    wanted: title(wanted.id),
+                    found: title(found),
+                });
+            }
+            if had_ttl != wanted.ttl.is_some() || found != wanted.id {
+                return Err(StateError::TtlMigration {
+                    state: wanted.id.name(),
+                    had_ttl,
+                });
+            }
+        }
+        self.wanted = Some(wanted);
+        Ok(())
+    }
+
+    pub(super) fn found(&self) -> Vec<StateId> {
+        self.found.iter().map(|(state, _)| *state).collect()
+    }
+
+    pub(super) fn wanted(&self) -> Option<StateDescriptor> {
+        self.wanted
+    }
+
+    /// What a snapshot has to say; where nobody has said anything, all that was found.
+    pub(super) fn headers(&self) -> Vec<StateHeader> {
+        match self.wanted {
+            Some(StateDescriptor { id, ttl }) => vec![(id, ttl.is_some())],
+            None => self.found.iter().copied().collect(),
+        }
+    }
+}
+
+fn title(state: StateId) -> String {
+    format!("“{}” ({})", state.name(), state.kind().name())
+}
+
+/// The number of a kind in a snapshot.
+pub(super) fn number_of_kind(kind: StateKind) -> u8 {
+    match kind {
+        StateKind::Value => 0,
+        StateKind::List => 1,
+        StateKind::Map => 2,
+        StateKind::Reducing => 3,
+        StateKind::Aggregating => 4,
+    }
+}

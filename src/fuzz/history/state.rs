@@ -1,0 +1,119 @@
+//! The other kinds of state: entries of keyed functions, rules, and buffers.
+
+use super::History;
+use crate::engine::event::EventKind;
+use crate::model::key_group::{key_group, owner};
+use crate::model::{Key, OperatorSpec, Record, SinkKind, SinkSpec, StateEntry, SubtaskId};
+
+impl History<'_> {
+    pub(super) fn apply_state(&mut self, at: usize, event: &EventKind) {
+        match event {
+            EventKind::EntriesChanged {
+                subtask,
+                key,
+                entries,
+                origin,
+            } => {
+                self.effect(at, *subtask, *origin);
+                self.tasks[subtask.index()].image.seen.push(*origin);
+                self.set_entries(at, *subtask, (key, entries));
+            }
+            EventKind::EntriesCleaned {
+                subtask,
+                key,
+                entries,
+            } => {
+                let known = self.tasks[subtask.index()].image.entries.get(key);
+                let is_less = known.is_some_and(|known| {
+                    entries.len() < known.len() && entries.iter().all(|entry| known.contains(entry))
+                });
+                if !is_less {
+                    let name = self.plan.subtask_name(*subtask);
+                    let text = format!("the clean-up of {name} adds something to key {key}");
+                    self.violate(30, at, text);
+                }
+                self.set_entries(at, *subtask, (key, entries));
+            }
+            EventKind::RuleSet { subtask, rule } => {
+                let rules = &mut self.tasks[subtask.index()].image.listed;
+                rules.retain(|known| known.key != rule.key);
+                rules.push(rule.clone());
+                rules.sort_by(|left, right| left.key.cmp(&right.key));
+            }
+            EventKind::Filtered { subtask, record } => self.judge(at, *subtask, record),
+            EventKind::Buffered { subtask, record } => {
+                self.effect(at, *subtask, record.origin);
+                let buffer = &mut self.tasks[subtask.index()].image.listed;
+                buffer.push(record.clone());
+            }
+            EventKind::BufferFlushed { subtask } => {
+                let task = &mut self.tasks[subtask.index()];
+                task.flushing = std::mem::take(&mut task.image.listed);
+            }
+            _ => {}
+        }
+    }
+
+    fn set_entries(
+        &mut self,
+        at: usize,
+        subtask: SubtaskId,
+        (key, entries): (&Key, &[StateEntry]),
+    ) {
+        let plan = self.plan.subtask(subtask);
+        let group = key_group(key, plan.max_parallelism);
+        if owner(group, plan.parallelism, plan.max_parallelism) != plan.index {
+            let name = self.plan.subtask_name(subtask);
+            let text = format!("{name} has state of key {key}, which is another subtask's");
+            self.violate(28, at, text);
+        }
+        let all = &mut self.tasks[subtask.index()].image.entries;
+        if entries.is_empty() {
+            all.remove(key);
+        } else {
+            all.insert(key.clone(), entries.to_vec());
+        }
+    }
+
+    /// A record that is left out must be against a rule.
+    fn judge(&mut self, at: usize, subtask: SubtaskId, record: &Record) {
+        let rules = &self.tasks[subtask.index()].image.listed;
+        let of = |key: &Option<Key>| rules.iter().find(|rule| rule.key == *key);
+        let rule = of(&record.key).or_else(|| of(&None));
+        if rule.is_none_or(|rule| record.value >= rule.value) {
+            let name = self.plan.subtask_name(subtask);
+            let text = format!("{name} leaves out {}, and no rule says so", record.value);
+            self.violate(0, at, text);
+        }
+    }
+
+    /// A sink has let `record` out: because it has just taken it, or out of its buffer.
+    pub(super) fn collect(&mut self, at: usize, subtask: SubtaskId, record: &Record) {
+        if !self.let_out(at, subtask, record) {
+            self.effect(at, subtask, record.origin);
+        }
+    }
+
+    /// Whether `record` comes out of a buffer; if so it must be the one that has waited longest.
+    fn let_out(&mut self, at: usize, subtask: SubtaskId, record: &Record) -> bool {
+        let is_buffering = matches!(
+            self.plan.subtask(subtask).operator,
+            OperatorSpec::Sink(SinkSpec {
+                kind: SinkKind::Buffering { .. }
+            })
+        );
+        if !is_buffering {
+            return false;
+        }
+        let flushing = &mut self.tasks[subtask.index()].flushing;
+        let is_next = flushing.first() == Some(record);
+        if is_next {
+            flushing.remove(0);
+        } else {
+            let name = self.plan.subtask_name(subtask);
+            let text = format!("{name} lets out {}, which was not next", record.value);
+            self.violate(29, at, text);
+        }
+        true
+    }
+}

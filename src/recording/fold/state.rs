@@ -1,0 +1,110 @@
+//! The fold of the other kinds of state: entries of keyed functions, and records in operator list state.
+
+use std::collections::BTreeMap;
+
+use crate::engine::event::EventKind;
+use crate::engine::plan::ExecutionGraph;
+use crate::model::{Key, KeyContents, OperatorSpec, Record, StateEntry, SubtaskId};
+use crate::recording::view::{EntriesRow, SubtaskView, View};
+
+impl View {
+    pub(super) fn apply_state(&mut self, event: &EventKind) {
+        let changed_us = Some(self.at_us);
+        match event {
+            EventKind::EntriesChanged {
+                subtask,
+                key,
+                entries,
+                ..
+            } => self.note_record(*subtask).set(key, entries, changed_us),
+            EventKind::EntriesCleaned {
+                subtask,
+                key,
+                entries,
+            } => {
+                let view = &mut self.subtasks[subtask.index()];
+                let before = view.entries.get(key).map_or(0, |row| row.entries.len());
+                view.cleaned += before.saturating_sub(entries.len()) as u64;
+                view.set(key, entries, changed_us);
+            }
+            EventKind::RuleSet { subtask, rule } => {
+                let view = &mut self.subtasks[subtask.index()];
+                view.rules.insert(rule.key.clone(), rule.clone());
+            }
+            EventKind::Filtered { subtask, .. } => {
+                self.subtasks[subtask.index()].filtered += 1;
+            }
+            EventKind::Buffered { subtask, record } => {
+                let sink = &mut self.subtasks[subtask.index()].sink;
+                sink.buffer.push(record.clone());
+            }
+            EventKind::BufferFlushed { subtask } => {
+                self.subtasks[subtask.index()].sink.buffer.clear();
+            }
+            _ => {}
+        }
+    }
+
+    /// A subtask begins with this. Virtual time begins at zero in each run; processing time goes on from the last use of
+    /// any state that the run began with.
+    pub(super) fn restore_entries(
+        &mut self,
+        plan: &ExecutionGraph,
+        subtask: SubtaskId,
+        (entries, listed): (&[KeyContents], &[Record]),
+    ) {
+        if self.restarts == 0 {
+            let all = entries.iter().flat_map(|(_, entries)| entries);
+            let newest = all.filter_map(|entry| entry.last_access_ms).max();
+            self.begun_ms = self.begun_ms.max(newest.unwrap_or(0));
+        }
+        let view = &mut self.subtasks[subtask.index()];
+        match plan.subtask(subtask).operator {
+            OperatorSpec::RuleFilter => {
+                let rules = listed.iter().cloned();
+                view.rules = rules.map(|rule| (rule.key.clone(), rule)).collect();
+            }
+            _ => view.sink.buffer = listed.to_vec(),
+        }
+    }
+}
+
+impl SubtaskView {
+    fn set(&mut self, key: &Key, entries: &[StateEntry], changed_us: Option<u64>) {
+        if entries.is_empty() {
+            self.entries.remove(key);
+            return;
+        }
+        let entries = entries.to_vec();
+        let row = EntriesRow {
+            entries,
+            changed_us,
+        };
+        self.entries.insert(key.clone(), row);
+    }
+
+    pub(super) fn captured_entries(&self) -> BTreeMap<Key, Vec<StateEntry>> {
+        let rows = self.entries.iter();
+        rows.map(|(key, row)| (key.clone(), row.entries.clone()))
+            .collect()
+    }
+
+    /// Records in operator list state: rules, or a buffer.
+    #[must_use]
+    pub fn listed(&self) -> Vec<Record> {
+        let rules = self.rules.values();
+        rules.chain(&self.sink.buffer).cloned().collect()
+    }
+}
+
+/// As the state of a subtask that begins.
+pub(super) fn unchanged(entries: &[KeyContents]) -> BTreeMap<Key, EntriesRow> {
+    let row = |(key, entries): &KeyContents| {
+        let row = EntriesRow {
+            entries: entries.clone(),
+            changed_us: None,
+        };
+        (key.clone(), row)
+    };
+    entries.iter().map(row).collect()
+}

@@ -1,0 +1,544 @@
+//! Every kind of state, on every backend, against a plain model of what it means: values, lists, maps and accumulators per
+//! key, with or without a time to live, through snapshots in every form and at every parallelism.
+//!
+//! The model is written from Flink's documentation, with maps and lists and nothing else. Where a backend may clean up in
+//! the background, what it still stores is its own affair: judged is what reads give.
+
+use std::collections::BTreeMap;
+
+use lockgate::engine::state::{KeyedBackend, KeyedState, StateDescriptor, StateError, StateId};
+use lockgate::engine::storage::KeyedStateHandle;
+use lockgate::model::key_group::{key_group, key_group_range, owner};
+use lockgate::model::{
+    BackendKind, CheckpointId, Decimal, EntryValue, Key, SavepointFormat, StateEntry, StateKind,
+    TtlSpec, TtlUpdate, TtlVisibility,
+};
+use proptest::prelude::*;
+
+use crate::support::{MAX_PARALLELISM, Place, World};
+
+/// What a test may do to the state of a key.
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    /// The value; the elements; the entries of a map; what an accumulator has come to.
+    Read,
+    /// The map's entry for this user key.
+    Get(i64),
+    /// Set the value; add an element or to an accumulator; set the map's entry for the number modulo 3.
+    Add(i64),
+    /// Replace the list by this and the number after it.
+    Replace(i64),
+    Clear(i64),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        3 => Just(Op::Read),
+        1 => (0_i64..3).prop_map(Op::Get),
+        5 => (-9_i64..9).prop_map(Op::Add),
+        1 => (-9_i64..9).prop_map(Op::Replace),
+        1 => (0_i64..3).prop_map(Op::Clear),
+    ]
+}
+
+/// A key, how much time passes first, and what is done.
+type Step = (usize, u64, Op);
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec(
+        (0_usize..6, prop_oneof![Just(0_u64), 1_u64..40], op()),
+        0..60,
+    )
+}
+
+fn ttl() -> impl Strategy<Value = Option<TtlSpec>> {
+    let spec = (1_u64..80, 0_usize..2, 0_usize..2, any::<bool>()).prop_map(
+        |(ttl_ms, update, visibility, background_cleanup)| TtlSpec {
+            update: TtlUpdate::ALL[update],
+            visibility: TtlVisibility::ALL[visibility],
+            background_cleanup,
+            ..TtlSpec::new(ttl_ms)
+        },
+    );
+    prop_oneof![1 => Just(None), 3 => spec.prop_map(Some)]
+}
+
+const STATES: [StateId; 6] = [
+    StateId::CountAverage,
+    StateId::LastN,
+    StateId::Distinct,
+    StateId::Max,
+    StateId::Average,
+    StateId::TtlSums,
+];
+
+fn keys() -> [Key; 6] {
+    [
+        Key::int(0),
+        Key::int(-7),
+        Key::text(""),
+        Key::text("sun"),
+        Key::text("Nebel ☁"),
+        Key::text("sun\0"),
+    ]
+}
+
+/// What an operation gave: user keys and values, in order.
+type Answer = Vec<(Option<Decimal>, Decimal)>;
+
+fn number(value: EntryValue) -> Decimal {
+    value.number()
+}
+
+/// Do `op` to a real state.
+fn act(state: &mut KeyedState<'_>, kind: StateKind, op: Op) -> Result<Answer, StateError> {
+    let plain = |value: Option<Decimal>| value.into_iter().map(|value| (None, value)).collect();
+    match (kind, op) {
+        (StateKind::Value, Op::Read | Op::Get(_)) => {
+            let value = state.as_value().value()?;
+            return Ok(plain(value.map(number)));
+        }
+        (StateKind::Value, Op::Add(value) | Op::Replace(value)) => {
+            let value = EntryValue::Number(value.into());
+            state.as_value().update(value)?;
+        }
+        (StateKind::Value, Op::Clear(_)) => state.as_value().clear()?,
+        (StateKind::List, Op::Read | Op::Get(_)) => {
+            let elements = state.as_list().get()?;
+            return Ok(elements
+                .into_iter()
+                .map(|element| (None, element))
+                .collect());
+        }
+        (StateKind::List, Op::Add(value)) => state.as_list().add(value.into())?,
+        (StateKind::List, Op::Replace(value)) => {
+            state
+                .as_list()
+                .update(&[value.into(), (value + 1).into()])?;
+        }
+        (StateKind::List, Op::Clear(_)) => state.as_list().update(&[])?,
+        (StateKind::Map, Op::Read) => {
+            let entries = state.as_map().entries()?;
+            return Ok(entries
+                .into_iter()
+                .map(|(key, value)| (Some(key), value))
+                .collect());
+        }
+        (StateKind::Map, Op::Get(key)) => {
+            let value = state.as_map().get(key.into())?;
+            return Ok(plain(value));
+        }
+        (StateKind::Map, Op::Add(value) | Op::Replace(value)) => {
+            let key = value.rem_euclid(3).into();
+            state.as_map().put(key, value.into())?;
+        }
+        (StateKind::Map, Op::Clear(key)) => state.as_map().remove(key.into())?,
+        (StateKind::Reducing, Op::Add(value) | Op::Replace(value)) => {
+            state
+                .as_reducing()
+                .add(value.into(), |old, new| Ok(old + new))?;
+        }
+        (StateKind::Aggregating, Op::Add(value) | Op::Replace(value)) => {
+            state.as_aggregating().add(|old| {
+                let sum = old.map_or(Decimal::ZERO, number) + Decimal::from(value);
+                Ok(EntryValue::Number(sum))
+            })?;
+        }
+        (StateKind::Reducing, _) => return Ok(plain(state.as_reducing().get()?)),
+        (StateKind::Aggregating, _) => {
+            let value = state.as_aggregating().get()?;
+            return Ok(plain(value.map(number)));
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// One entry of the model: its user key, its value, and when it was last used.
+type Entry = (Option<Decimal>, Decimal, u64);
+
+/// What the kinds of state mean.
+struct Model {
+    kind: StateKind,
+    ttl: Option<TtlSpec>,
+    entries: BTreeMap<usize, Vec<Entry>>,
+}
+
+impl Model {
+    fn is_expired(&self, entry: &Entry, now_ms: u64) -> bool {
+        self.ttl.is_some_and(|ttl| entry.2 + ttl.ttl_ms <= now_ms)
+    }
+
+    /// Read those entries that are `wanted`; what has expired of them is gone afterwards.
+    fn read(&mut self, key: usize, now_ms: u64, wanted: impl Fn(&Entry) -> bool) -> Answer {
+        let mut answer = Answer::new();
+        let mut left = Vec::new();
+        for mut entry in self.entries.remove(&key).unwrap_or_default() {
+            if !wanted(&entry) {
+                left.push(entry);
+                continue;
+            }
+            let is_expired = self.is_expired(&entry, now_ms);
+            let shows_expired = self
+                .ttl
+                .is_some_and(|ttl| ttl.visibility == TtlVisibility::ReturnExpiredIfNotCleanedUp);
+            if !is_expired || shows_expired {
+                answer.push((entry.0, entry.1));
+            }
+            if !is_expired {
+                if self
+                    .ttl
+                    .is_some_and(|ttl| ttl.update == TtlUpdate::OnReadAndWrite)
+                {
+                    entry.2 = now_ms;
+                }
+                left.push(entry);
+            }
+        }
+        self.entries.insert(key, left);
+        answer
+    }
+
+    fn act(&mut self, key: usize, now_ms: u64, op: Op) -> Answer {
+        let user_key = |number: i64| Some(Decimal::from(number.rem_euclid(3)));
+        let entries = self.entries.entry(key).or_default();
+        match (self.kind, op) {
+            (StateKind::Map, Op::Get(wanted)) => {
+                let answer = self.read(key, now_ms, |entry| entry.0 == user_key(wanted));
+                return answer.into_iter().map(|(_, value)| (None, value)).collect();
+            }
+            (StateKind::Map, Op::Add(value) | Op::Replace(value)) => {
+                entries.retain(|entry| entry.0 != user_key(value));
+                entries.push((user_key(value), value.into(), now_ms));
+                entries.sort_by_key(|entry| entry.0);
+            }
+            (StateKind::Map, Op::Clear(wanted)) => {
+                entries.retain(|entry| entry.0 != user_key(wanted));
+            }
+            (StateKind::Value, Op::Add(value) | Op::Replace(value)) => {
+                *entries = vec![(None, value.into(), now_ms)];
+            }
+            (StateKind::List, Op::Add(value)) => entries.push((None, value.into(), now_ms)),
+            (StateKind::List, Op::Replace(value)) => {
+                let new = |value: i64| (None, value.into(), now_ms);
+                *entries = vec![new(value), new(value + 1)];
+            }
+            (StateKind::Value | StateKind::List, Op::Clear(_)) => entries.clear(),
+            (StateKind::Reducing | StateKind::Aggregating, Op::Add(value) | Op::Replace(value)) => {
+                let old = entries.first().copied();
+                let counts = old.filter(|old| {
+                    let shows = self.ttl.is_some_and(|ttl| {
+                        ttl.visibility == TtlVisibility::ReturnExpiredIfNotCleanedUp
+                    });
+                    shows || !self.is_expired(old, now_ms)
+                });
+                let sum = counts.map_or(Decimal::ZERO, |old| old.1) + Decimal::from(value);
+                self.entries.insert(key, vec![(None, sum, now_ms)]);
+            }
+            _ => return self.read(key, now_ms, |_| true),
+        }
+        Answer::new()
+    }
+
+    /// The clean-up in the background may take any expired entry away at any time: those that the backend does not store
+    /// any more. One that has not expired must be there.
+    fn follow_cleanup(&mut self, key: usize, now_ms: u64, stored: &[StateEntry]) {
+        let Some(ttl) = self.ttl.filter(|ttl| ttl.background_cleanup) else {
+            return;
+        };
+        let entries = self.entries.remove(&key).unwrap_or_default();
+        let mut stored = stored.iter().peekable();
+        let mut left = Vec::new();
+        for entry in entries {
+            let is_there = stored
+                .peek()
+                .is_some_and(|stored| same(stored, &entry, true));
+            if is_there {
+                stored.next();
+                left.push(entry);
+            } else {
+                let may_go = entry.2 + ttl.ttl_ms <= now_ms;
+                assert!(
+                    may_go,
+                    "{entry:?} was cleaned up at {now_ms}, and has not expired"
+                );
+            }
+        }
+        self.entries.insert(key, left);
+    }
+}
+
+fn same(stored: &StateEntry, (user_key, value, used_ms): &Entry, has_ttl: bool) -> bool {
+    stored.user_key == *user_key
+        && stored.value.number() == *value
+        && stored.last_access_ms == has_ttl.then_some(*used_ms)
+}
+
+/// A backend with its clock, and the model beside it.
+struct Pair {
+    backends: Vec<KeyedBackend>,
+    descriptor: StateDescriptor,
+    model: Model,
+    now_ms: u64,
+}
+
+impl Pair {
+    fn new(world: &mut World, kind: BackendKind, descriptor: StateDescriptor) -> Self {
+        let mut backend = world.open(kind);
+        backend.declare(descriptor).unwrap();
+        Self {
+            backends: vec![backend],
+            descriptor,
+            model: Model {
+                kind: descriptor.id.kind(),
+                ttl: descriptor.ttl,
+                entries: BTreeMap::new(),
+            },
+            now_ms: 1_000,
+        }
+    }
+
+    fn backend_of(&mut self, key: &Key) -> &mut KeyedBackend {
+        let parallelism = u32::try_from(self.backends.len()).unwrap();
+        let index = owner(
+            key_group(key, MAX_PARALLELISM),
+            parallelism,
+            MAX_PARALLELISM,
+        );
+        &mut self.backends[index as usize]
+    }
+
+    fn step(&mut self, (place, passes_ms, op): Step) {
+        self.now_ms += passes_ms;
+        let (now_ms, descriptor) = (self.now_ms, self.descriptor);
+        let key = &keys()[place];
+        // What the access itself cleans up, it does before it looks.
+        let before = self.contents();
+        let backend = self.backend_of(key);
+        let mut state = KeyedState::new(backend, descriptor, (key, now_ms));
+        let answer = act(&mut state, descriptor.id.kind(), op).unwrap();
+        let shows_expired = descriptor.ttl.is_some_and(|ttl| {
+            ttl.visibility == TtlVisibility::ReturnExpiredIfNotCleanedUp && ttl.background_cleanup
+        });
+        if shows_expired {
+            // Whether a stale value is still there depends on the clean-up: then any that is left out must be stale.
+            let after = self.contents_of(place);
+            self.follow_stale(place, op, (&answer, &before[place], &after));
+        } else {
+            assert_eq!(self.model.act(place, now_ms, op), answer, "{op:?} of {key}");
+        }
+        for (place, stored) in self.contents().into_iter().enumerate() {
+            self.model.follow_cleanup(place, now_ms, &stored);
+        }
+        self.compare();
+    }
+
+    /// Expired entries may have been cleaned up just before: try the model with them and without.
+    fn follow_stale(
+        &mut self,
+        place: usize,
+        op: Op,
+        (answer, _before, after): (&Answer, &[StateEntry], &[StateEntry]),
+    ) {
+        let now_ms = self.now_ms;
+        let old = self.model.entries.get(&place).cloned().unwrap_or_default();
+        let expired: Vec<Entry> = old
+            .iter()
+            .copied()
+            .filter(|entry| self.model.is_expired(entry, now_ms))
+            .collect();
+        let subsets = 0..1_u32 << expired.len().min(12);
+        for gone in subsets {
+            let is_gone = |entry: &Entry| {
+                let at = expired.iter().position(|other| other == entry);
+                at.is_some_and(|at| gone & (1 << at.min(12)) != 0)
+            };
+            let left: Vec<Entry> = old
+                .iter()
+                .copied()
+                .filter(|entry| !is_gone(entry))
+                .collect();
+            self.model.entries.insert(place, left);
+            let expected = self.model.act(place, now_ms, op);
+            let fits = {
+                let entries = self.model.entries.get(&place).cloned().unwrap_or_default();
+                let all_there = after
+                    .iter()
+                    .all(|stored| entries.iter().any(|entry| same(stored, entry, true)));
+                all_there && expected == *answer
+            };
+            if fits {
+                return;
+            }
+        }
+        panic!("{op:?} gave {answer:?}, which no clean-up explains: {old:?} at {now_ms}");
+    }
+
+    fn contents_of(&mut self, place: usize) -> Vec<StateEntry> {
+        let (key, state) = (&keys()[place], self.descriptor.id);
+        self.backend_of(key).contents_of(state, key).unwrap()
+    }
+
+    fn contents(&mut self) -> Vec<Vec<StateEntry>> {
+        (0..keys().len())
+            .map(|place| self.contents_of(place))
+            .collect()
+    }
+
+    /// What is stored is what the model says, to the millisecond.
+    fn compare(&mut self) {
+        let has_ttl = self.descriptor.ttl.is_some();
+        for (place, stored) in self.contents().into_iter().enumerate() {
+            let wanted = self.model.entries.get(&place).cloned().unwrap_or_default();
+            let is_same = stored.len() == wanted.len()
+                && stored
+                    .iter()
+                    .zip(&wanted)
+                    .all(|(stored, wanted)| same(stored, wanted, has_ttl));
+            assert!(is_same, "{}: {stored:?}, not {wanted:?}", keys()[place]);
+        }
+    }
+
+    /// Through a snapshot of this form, to this many subtasks.
+    fn move_to(
+        &mut self,
+        world: &mut World,
+        checkpoint: CheckpointId,
+        (format, kind, parallelism): (Option<SavepointFormat>, BackendKind, u32),
+    ) {
+        world.storage.begin(checkpoint).unwrap();
+        let now_ms = self.now_ms;
+        let handles: Vec<KeyedStateHandle> = (self.backends.iter_mut().enumerate())
+            .map(|(index, backend)| {
+                let snapshot = backend.snapshot_at(checkpoint, now_ms).unwrap();
+                snapshot
+                    .write(
+                        (checkpoint, format),
+                        &format!("op-{index}"),
+                        &*world.storage,
+                    )
+                    .unwrap()
+            })
+            .collect();
+        // Law 19: nothing of this is in the snapshot any more.
+        for (place, key) in keys().iter().enumerate() {
+            let backend = self.backend_of(key);
+            let mut state = KeyedState::new(backend, StateDescriptor::new(StateId::Max), (key, 0));
+            state
+                .as_reducing()
+                .add(Decimal::from(place), |_, new| Ok(new))
+                .unwrap();
+        }
+        let handles: Vec<&KeyedStateHandle> = handles.iter().collect();
+        self.backends = (0..parallelism)
+            .map(|index| {
+                let range = key_group_range(index, parallelism, MAX_PARALLELISM);
+                let dir = world.fresh_dir();
+                let storage = &*world.storage;
+                let mut backend =
+                    KeyedBackend::restore(kind, &dir, MAX_PARALLELISM, range, &handles, storage)
+                        .unwrap();
+                backend.declare(self.descriptor).unwrap();
+                backend
+            })
+            .collect();
+        let total: usize = self
+            .backends
+            .iter()
+            .map(|b| b.contents().unwrap().len())
+            .sum();
+        let held = self
+            .model
+            .entries
+            .values()
+            .filter(|entries| !entries.is_empty());
+        assert_eq!(total, held.count(), "every key is with one subtask");
+        self.compare();
+    }
+}
+
+const FORMATS: [Option<SavepointFormat>; 3] = [
+    None,
+    Some(SavepointFormat::Native),
+    Some(SavepointFormat::Canonical),
+];
+
+/// A snapshot in one of the forms, and how many subtasks restore it.
+fn moves() -> impl Strategy<Value = (usize, u32, bool)> {
+    (0_usize..3, 1_u32..5, any::<bool>())
+}
+
+fn any_state() -> impl Strategy<Value = StateId> {
+    prop::sample::select(STATES.to_vec())
+}
+
+fn any_backend() -> impl Strategy<Value = BackendKind> {
+    prop::sample::select(BackendKind::ALL.to_vec())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Laws 19, 28 and 30 for every kind of state on every backend. Breaks if a backend and the meaning of a kind part, if a
+    /// key's state gets lost or changed on its way to another subtask or backend, if a restore renews an entry, or if
+    /// time to live is one millisecond off or touches another entry.
+    #[test]
+    fn every_kind_means_the_same_everywhere(
+        state in any_state(),
+        ttl in ttl(),
+        backend in any_backend(),
+        rounds in prop::collection::vec((steps(), moves()), 1..3),
+    ) {
+        let mut world = World::new(Place::JobManager);
+        let mut backend = backend;
+        let mut pair = Pair::new(&mut world, backend, StateDescriptor { id: state, ttl });
+        for ((steps, (format, parallelism, changes)), checkpoint) in rounds.into_iter().zip(1..) {
+            for step in steps {
+                pair.step(step);
+            }
+            let format = FORMATS[format];
+            if format == Some(SavepointFormat::Canonical) && changes {
+                backend = match backend {
+                    BackendKind::Heap => BackendKind::RocksDb,
+                    BackendKind::RocksDb => BackendKind::Heap,
+                };
+            }
+            pair.move_to(&mut world, CheckpointId(checkpoint), (format, backend, parallelism));
+        }
+        for place in 0..keys().len() {
+            pair.step((place, 0, Op::Read));
+        }
+    }
+
+    /// Law 30: never an expired value, on either backend, whatever else happens; and a compaction takes away only what
+    /// has expired, all of it.
+    #[test]
+    fn nothing_expired_is_ever_read(
+        state in any_state(),
+        ttl_ms in 1_u64..60,
+        backend in any_backend(),
+        steps in steps(),
+    ) {
+        let mut world = World::new(Place::JobManager);
+        let descriptor = StateDescriptor { id: state, ttl: Some(TtlSpec::new(ttl_ms)) };
+        let mut pair = Pair::new(&mut world, backend, descriptor);
+        for step in steps {
+            pair.step(step);
+        }
+        let now_ms = pair.now_ms;
+        let size_bytes = pair.backends[0].size_bytes();
+        let cleaned = pair.backends[0].compact(now_ms).unwrap();
+        let contents = pair.backends[0].contents().unwrap();
+        if backend == BackendKind::RocksDb {
+            for (key, entries) in &contents {
+                let is_alive = |entry: &StateEntry| !entry.is_expired(descriptor.ttl, now_ms);
+                prop_assert!(entries.iter().any(is_alive), "{key} has {entries:?} at {now_ms}");
+            }
+        }
+        prop_assert!(cleaned.is_empty() || pair.backends[0].size_bytes() < size_bytes);
+        for place in 0..keys().len() {
+            let stored = pair.contents_of(place);
+            pair.model.follow_cleanup(place, now_ms, &stored);
+        }
+        pair.compare();
+    }
+}
