@@ -11,7 +11,7 @@ use lockgate::model::{
 };
 use lockgate::recording::view::CheckpointStatus;
 
-use crate::rig::{MemorySavepoints, Rig, Source, expected_sums, sum_job};
+use crate::rig::{MemorySavepoints, Rig, Source, expected_sums, lanes_job, sum_job};
 
 const SOURCE: Source = Source {
     rate_per_s: 100,
@@ -326,4 +326,33 @@ fn a_claimed_snapshot_is_deleted_when_it_is_subsumed() {
     complete(&mut next, 2);
     assert_eq!(storage.list().unwrap(), []);
     assert_eq!(next.view().store, [id(2)]);
+}
+
+/// Breaks if only the lane whose snapshot failed begins again: then each other lane, which has stopped as well, fails once
+/// more, and uses up another restart.
+#[test]
+fn a_stop_that_fails_in_one_lane_is_one_failure_of_the_job() {
+    let mut job = lanes_job(Source::new(50, 60), 2);
+    job.config.restart = RestartStrategy::FixedDelay {
+        attempts: 1,
+        delay_ms: 300,
+    };
+    let savepoints = Arc::new(MemorySavepoints::default());
+    let mut rig = Rig::with_resources(&job, |it| it.savepoints = Some(savepoints.clone()));
+    rig.run_until(|view| view.subtasks[0].offset == 10);
+    let (kind, uid, subtask) = (FaultKind::AsyncPart, Uid::new("out"), 0);
+    rig.command(&Command::Inject(Fault { kind, uid, subtask }));
+    let (format, drain) = (SavepointFormat::Canonical, false);
+    rig.command(&Command::StopWithSavepoint { format, drain });
+    rig.run_to_end();
+    assert_eq!(rig.view().job, JobStatus::Finished);
+    let planned = rig
+        .recording
+        .events()
+        .iter()
+        .filter_map(|event| match &event.kind {
+            EventKind::FailoverPlanned { restarting, .. } => Some(restarting.len()),
+            _ => None,
+        });
+    assert_eq!(planned.collect::<Vec<_>>(), [6]);
 }

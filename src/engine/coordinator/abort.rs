@@ -50,6 +50,9 @@ impl CheckpointCoordinator {
         });
         if let Some(cause) = cause {
             self.is_failing = true;
+            // Then it is the job that fails, not a region (Flink: `FailJobCallback.failJob`).
+            let is_stop = matches!(kind, CheckpointKind::StopWithSavepoint { .. });
+            let subtask = subtask.filter(|_| !is_stop);
             self.orders.push(Order::FailJob { cause, subtask });
             self.stop_scheduler();
         }
