@@ -1,14 +1,16 @@
 //! The naive algorithm, and what barriers save.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use lockgate::engine::event::{EventKind, JobStatus};
-use lockgate::model::{CheckpointId, Command};
+use lockgate::engine::event::{AbortReason, EventKind, JobStatus};
+use lockgate::model::{CheckpointId, Command, RestartStrategy, SavepointFormat, WindowAggregate};
 use lockgate::recording::view::CheckpointStatus;
 use proptest::prelude::*;
 
 use crate::modes::{Mode, chain_job, complete, counted, crowd, emitted};
-use crate::rig::{Rig, Source, expected_sums, sum_job};
+use crate::rig::{MemorySavepoints, Rig, Source, expected_sums, sum_job};
+use crate::windows::{on_time, source, window_job};
 
 /// When the sources paused for which checkpoint, and when they went on.
 fn pauses(rig: &Rig) -> BTreeMap<CheckpointId, (u64, Option<u64>)> {
@@ -149,4 +151,57 @@ fn a_crash_or_an_end_in_the_middle_ends_the_pause() {
         assert!(rig.view().paused_for.is_empty());
         assert!(pauses(&rig).values().all(|(_, until)| until.is_some()));
     }
+}
+
+/// Breaks if the sources, which are not triggered here, do not end their data: then no window fires, and the savepoint says
+/// that they had.
+#[test]
+fn a_drain_fires_all_windows() {
+    let sources = [source(20, 400, on_time())];
+    let job = Mode::StopTheWorld.on(window_job(&sources, (2, WindowAggregate::Sum), 1));
+    let drained = |drain| {
+        let savepoints = Arc::new(MemorySavepoints::default());
+        let target = savepoints.clone();
+        let mut rig = Rig::with_resources(&job, |it| it.savepoints = Some(target));
+        rig.run_until(|view| view.subtasks[0].offset == 30);
+        let format = SavepointFormat::Canonical;
+        rig.command(&Command::StopWithSavepoint { format, drain });
+        rig.run_to_end();
+        assert_eq!(rig.view().job, JobStatus::Finished);
+        assert_eq!(savepoints.names().len(), 1);
+        let open = rig.view().subtasks.iter().map(|it| it.windows.len());
+        (
+            open.sum::<usize>(),
+            rig.recording.outputs(rig.view()).count(),
+        )
+    };
+    let (open, put_out) = drained(true);
+    assert_eq!(open, 0);
+    let (still_open, before) = drained(false);
+    assert!(still_open > 0);
+    assert_eq!(put_out, before + still_open, "each of them put out its sum");
+}
+
+/// Breaks if a job whose sources have ended their data for a savepoint goes on without it: the rest would never be read.
+#[test]
+fn a_drain_that_comes_to_nothing_begins_again_from_the_last_checkpoint() {
+    let mut job = Mode::StopTheWorld.on(sum_job(&[Source::new(50, 60)], 2, 1));
+    job.config.restart = RestartStrategy::FixedDelay {
+        attempts: 1,
+        delay_ms: 10,
+    };
+    job.config.checkpointing.timeout_ms = 300;
+    crowd(&mut job, 40_000, 50);
+    let savepoints = Arc::new(MemorySavepoints::default());
+    let mut rig = Rig::with_resources(&job, |it| it.savepoints = Some(savepoints.clone()));
+    rig.run_until(|view| view.subtasks[0].offset == 45);
+    let format = SavepointFormat::Canonical;
+    rig.command(&Command::StopWithSavepoint {
+        format,
+        drain: true,
+    });
+    rig.run_until(|view| matches!(view.job, JobStatus::Restarting { .. }));
+    rig.run_until(|view| view.subtasks[0].offset == 60);
+    let last = &rig.view().checkpoints[&CheckpointId(1)];
+    assert_eq!(last.status, CheckpointStatus::Aborted(AbortReason::Expired));
 }

@@ -22,6 +22,27 @@ impl Subtask {
         if self.refuses(barrier, out) {
             return Ok(());
         }
+        self.drain(barrier, out)?;
+        let unfinished = self.gate.unfinished_inputs();
+        if unfinished.is_empty() {
+            return self.checkpoint(barrier, out);
+        }
+        for input in unfinished {
+            self.on_event(input, StreamEvent::Barrier(barrier), out)?;
+        }
+        Ok(())
+    }
+
+    /// A source ends its data before the savepoint that the job stops with, if it is to be drained: all windows fire. If
+    /// the savepoint fails, there is no way back to reading.
+    ///
+    /// # Errors
+    /// As for any change of the watermark.
+    pub fn drain<E: Effects>(
+        &mut self,
+        barrier: CheckpointBarrier,
+        out: &mut E,
+    ) -> Result<(), TaskFailure> {
         let drains = matches!(
             barrier.kind,
             SnapshotKind::StopWithSavepoint { drain: true, .. }
@@ -29,13 +50,7 @@ impl Subtask {
         if drains && self.is_reading() {
             self.end_event_time(out)?;
             self.end_of_data(out);
-        }
-        let unfinished = self.gate.unfinished_inputs();
-        if unfinished.is_empty() {
-            return self.checkpoint(barrier, out);
-        }
-        for input in unfinished {
-            self.on_event(input, StreamEvent::Barrier(barrier), out)?;
+            self.stopping = Some(barrier.id);
         }
         Ok(())
     }

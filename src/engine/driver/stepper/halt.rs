@@ -1,6 +1,7 @@
 //! The naive algorithm: stop the world, drain it, copy everything, go on. Not Flink's; made for comparing.
 //!
-//! The coordinator's order to the sources does not reach them: instead all of them pause at once. When nothing is in any
+//! The coordinator's order to the sources does not reach them: instead all of them pause at once (and end their data, where
+//! the job is to be drained). When nothing is in any
 //! channel and nobody is busy, every subtask copies its state, and does nothing else until that is written. No barrier
 //! is sent and none is needed: there is nothing that one could separate. The sources go on when the checkpoint is
 //! complete or given up.
@@ -47,6 +48,9 @@ impl Stepper {
             is_copied: false,
         });
         self.net.record(EventKind::IntakePaused { checkpoint });
+        for id in self.all_subtasks() {
+            self.turn(id, |subtask, turn| subtask.drain(barrier, turn));
+        }
     }
 
     /// Go on where a checkpoint is complete or given up.
