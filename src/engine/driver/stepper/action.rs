@@ -92,10 +92,10 @@ impl Stepper {
             .collect();
         self.add_alignment_timeouts(&mut actions);
         self.add_overtaking(&mut actions);
+        let urgent_us = self.urgent_us(&actions);
         self.add_mails(&mut actions);
-        let mails_us = self.mails_us(&actions);
-        self.add_sources((&credits, &mails_us), &mut actions);
-        self.add_deliveries((&credits, &mails_us), &mut actions);
+        self.add_sources((&credits, &urgent_us), &mut actions);
+        self.add_deliveries((&credits, &urgent_us), &mut actions);
         self.add_copies(&mut actions);
         self.add_messages(&mut actions);
         self.add_storage(&mut actions);
@@ -106,22 +106,29 @@ impl Stepper {
         actions
     }
 
-    /// By subtask: when it has something to see to before the next record (Flink: `MailboxProcessor` runs the mails that
-    /// are there before each default action, but not those that come meanwhile, so that messages without end cannot
-    /// starve the records); the end of time if it has nothing.
-    fn mails_us(&self, mails: &[(u64, Action)]) -> Vec<u64> {
-        let mut mails_us = vec![u64::MAX; self.tasks.len()];
-        for (at_us, mail) in mails {
-            let subtask = match mail {
-                Action::ToTask(subtask) if self.tasks[subtask.index()].had_mail => continue,
-                Action::AlignmentTimeout(subtask) | Action::ToTask(subtask) => *subtask,
+    /// By subtask: when barriers that overtake, or whose time to align is over, come before the next record; the end of
+    /// time if there are none.
+    fn urgent_us(&self, urgent: &[(u64, Action)]) -> Vec<u64> {
+        let mut urgent_us = vec![u64::MAX; self.tasks.len()];
+        for (at_us, action) in urgent {
+            let subtask = match action {
+                Action::AlignmentTimeout(subtask) => *subtask,
                 Action::DeliverAhead(channel) => self.plan.channel(*channel).to,
                 _ => continue,
             };
-            let first_us = &mut mails_us[subtask.index()];
+            let first_us = &mut urgent_us[subtask.index()];
             *first_us = (*first_us).min((*at_us).max(self.net.now_us));
         }
-        mails_us
+        urgent_us
+    }
+
+    /// Whether a record that is there at `ready_us` comes before the messages that wait for the subtask (Flink:
+    /// `MailboxProcessor` runs the mails that are there before each default action, but not those that come meanwhile, so
+    /// that messages without end cannot starve the records).
+    pub(super) fn is_before_mails(&self, subtask: SubtaskId, ready_us: u64) -> bool {
+        let turn_us = self.tasks[subtask.index()].turn_at(self.net.now_us);
+        let first = self.net.to_task[subtask.index()].front();
+        first.is_none_or(|(mail_us, _)| *mail_us > turn_us.max(ready_us))
     }
 
     /// A barrier that overtakes needs no credit.
@@ -138,7 +145,7 @@ impl Stepper {
 
     fn add_deliveries(
         &self,
-        (credits, mails_us): (&[bool], &[u64]),
+        (credits, urgent_us): (&[bool], &[u64]),
         actions: &mut Vec<(u64, Action)>,
     ) {
         for (plan, channel) in self.plan.channels.iter().zip(&self.net.channels) {
@@ -151,7 +158,9 @@ impl Stepper {
                 && channel.blocked.is_none()
                 && credits[plan.to.index()]
                 && (task.is_up() || channel.restored > 0);
-            if may_take && at_us.max(self.net.now_us) < mails_us[plan.to.index()] {
+            let is_first = self.is_before_mails(plan.to, *ready_us)
+                && at_us.max(self.net.now_us) < urgent_us[plan.to.index()];
+            if may_take && is_first {
                 actions.push((at_us, Action::Deliver(plan.id)));
             }
         }

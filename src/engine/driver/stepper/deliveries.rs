@@ -23,7 +23,6 @@ impl Stepper {
             return;
         };
         self.net.taken = Some((channel, place));
-        self.tasks[to.index()].had_mail = false;
         match element {
             StreamElement::Record(record) => {
                 let task = &mut self.tasks[to.index()];
@@ -42,6 +41,7 @@ impl Stepper {
             }
         }
         self.net.taken = None;
+        self.tasks[to.index()].end_turn(self.net.now_us);
         let is_waiting = self.tasks[from.index()].status == SubtaskStatus::EndOfData;
         if is_waiting && self.net.channels[channel.index()].records == 0 {
             self.turn(from, |subtask, turn| {

@@ -288,6 +288,7 @@ impl Stepper {
         let task = &mut self.tasks[index];
         task.subtask = Some(Subtask::new(plan, prepared.operator, from));
         task.busy_until_us = self.net.now_us;
+        task.end_turn(self.net.now_us);
         self.await_record(plan.id);
         self.net.record(EventKind::Restored {
             subtask: plan.id,

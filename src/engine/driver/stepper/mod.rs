@@ -54,8 +54,9 @@ struct Task {
     next_emit_us: u64,
     /// One of its outputs is full.
     is_backpressured: bool,
-    /// The last thing that it saw to was a message: a record has its chance before the next one.
-    had_mail: bool,
+    /// When its present turn began: the messages that were there then come before the next record, and those that have
+    /// come since do not (Flink: the batch of `TaskMailbox`).
+    turn_us: u64,
     /// A source: when it is idle, if no record comes before. None: never, or it is.
     idle_at_us: Option<u64>,
     /// A source: it has nothing to read before this time, whatever happens to the job meanwhile.
@@ -66,6 +67,20 @@ struct Task {
 }
 
 impl Task {
+    /// When the turn that it is in at `now_us` began. While it has nothing to do, each moment begins one.
+    fn turn_at(&self, now_us: u64) -> u64 {
+        if self.busy_until_us < now_us {
+            now_us
+        } else {
+            self.turn_us
+        }
+    }
+
+    /// It has processed what it took, and begins a turn as soon as that is over.
+    fn end_turn(&mut self, now_us: u64) {
+        self.turn_us = self.busy_until_us.max(now_us);
+    }
+
     /// Whether a subtask is here that has processed all that was restored.
     fn is_up(&self) -> bool {
         let subtask = self.subtask.as_ref();
@@ -138,7 +153,7 @@ impl Stepper {
             costs: costs_of(&job, plan),
             next_emit_us: 0,
             is_backpressured: false,
-            had_mail: false,
+            turn_us: 0,
             idle_at_us: None,
             silent_until_us: 0,
             emitted: 0,
@@ -360,7 +375,8 @@ impl Stepper {
     }
 
     fn deliver_to_task(&mut self, id: SubtaskId) {
-        self.tasks[id.index()].had_mail = true;
+        let task = &mut self.tasks[id.index()];
+        task.turn_us = task.turn_at(self.net.now_us);
         let Some((_, message)) = self.net.to_task[id.index()].pop_front() else {
             return;
         };

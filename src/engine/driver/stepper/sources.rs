@@ -7,7 +7,7 @@ use crate::model::{OperatorSpec, SourceSpec, SubtaskId};
 impl Stepper {
     pub(super) fn add_sources(
         &self,
-        (credits, mails_us): (&[bool], &[u64]),
+        (credits, urgent_us): (&[bool], &[u64]),
         actions: &mut Vec<(u64, Action)>,
     ) {
         for (plan, task) in self.plan.subtasks.iter().zip(&self.tasks) {
@@ -19,7 +19,8 @@ impl Stepper {
                 continue;
             }
             let emit_us = task.next_emit_us.max(task.busy_until_us);
-            if emit_us.max(self.net.now_us) < mails_us[plan.id.index()] {
+            let emits_first = self.is_before_mails(plan.id, task.next_emit_us);
+            if emits_first && emit_us.max(self.net.now_us) < urgent_us[plan.id.index()] {
                 actions.push((emit_us, Action::Emit(plan.id)));
             }
             // While a source has a record and no room for it, it is not idle (Flink stops the clock then).
@@ -48,7 +49,6 @@ impl Stepper {
     }
 
     pub(super) fn emit(&mut self, id: SubtaskId) {
-        self.tasks[id.index()].had_mail = false;
         let before = self.source_offset(id);
         self.turn(id, |subtask, turn| subtask.poll_source(1, turn));
         let emitted = self.source_offset(id).saturating_sub(before);
@@ -56,6 +56,7 @@ impl Stepper {
         task.emitted += emitted;
         self.fall_silent(id, emitted);
         self.await_record(id);
+        self.tasks[id.index()].end_turn(self.net.now_us);
         let next_us = self.net.now_us.saturating_add(self.emit_interval_us(id));
         let task = &mut self.tasks[id.index()];
         task.next_emit_us = task.next_emit_us.max(next_us);
