@@ -209,7 +209,7 @@ fn a_duplicate_acknowledgement_counts_once() {
 fn a_subtask_that_was_not_asked_is_not_counted() {
     let mut world = World::new(CheckpointConfig::default());
     let finished = world.subtasks[0];
-    world.coordinator.on_finished(finished);
+    world.coordinator.on_finished(finished, 0);
     let orders = world.request();
     let asked = records(&orders).into_iter().any(|event| match event {
         EventKind::Triggered {

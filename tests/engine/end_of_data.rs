@@ -4,6 +4,7 @@ use lockgate::engine::event::{
     AbortReason, CheckpointKind, EventKind, JobStatus, RejectReason, SubtaskStatus, TraceEvent,
 };
 use lockgate::model::{CheckpointId, JobGraph};
+use lockgate::project;
 
 use lockgate::recording::view::{ChannelView, CheckpointStatus};
 
@@ -180,4 +181,59 @@ fn without_them_a_source_that_finishes_meanwhile_aborts_the_checkpoint() {
     assert!(!rig.recording.events().iter().any(taken));
     let is_open = |channel: &ChannelView| channel.blocked.is_none();
     assert!(rig.view().channels.iter().all(is_open));
+}
+
+/// A source that ended early, and one that is at its end when the job crashes: beside each other, and told of in any order.
+const TWO_ENDS: &str = r#"(
+    version: 2,
+    name: "two ends",
+    operators: [
+        (uid: "a", kind: SequenceSource(rate_per_s: 10, end: 5), at: (0, 0)),
+        (uid: "b", kind: SequenceSource(rate_per_s: 10, end: 30), at: (0, 0)),
+        (uid: "outa", kind: Sink, at: (0, 0)),
+        (uid: "outb", kind: Sink, at: (0, 0)),
+    ],
+    edges: [ ("a", "outa", Forward), ("b", "outb", Forward) ],
+    settings: (
+        failover: Full,
+        restart: FixedDelay(attempts: 5, delay_ms: 300),
+        costs: (transfer_us: 0, rpc_us: 50000, process_us: 0),
+    ),
+    script: [(AtMs(1000), Checkpoint), (AtMs(2000), Checkpoint), (AtMs(3150), Crash("outb", 0))],
+)"#;
+
+/// Breaks if the coordinator asks for the final checkpoint only when a subtask comes to its end, and not when the last
+/// one that it waited for turns out to have finished.
+#[test]
+fn what_had_finished_before_may_be_the_last_to_say_so() {
+    for seed in 0..32 {
+        let mut job = project::parse(TWO_ENDS, "two ends").unwrap().job;
+        job.config.seed = seed;
+        let mut rig = Rig::new(&job);
+        rig.run_to_end();
+        assert_eq!(rig.view().job, JobStatus::Finished, "seed {seed}");
+    }
+}
+
+/// Breaks if a final checkpoint that another one has made needless counts as refused: Flink's statistics know of none.
+#[test]
+fn a_final_checkpoint_that_is_not_needed_is_not_refused() {
+    let mut job = sum_job(&[Source::new(50, 8)], 2, 2);
+    job.config.checkpointing.interval_ms = Some(20);
+    let withdrawn = |rig: &Rig| {
+        let events = rig.recording.events().iter();
+        let kind = CheckpointKind::Final;
+        let of_it = |event: &&TraceEvent| event.kind == EventKind::TriggerWithdrawn { kind };
+        events.filter(of_it).count()
+    };
+    let mut seen = 0;
+    for seed in 0..16 {
+        job.config.seed = seed;
+        let mut rig = Rig::new(&job);
+        rig.run_to_end();
+        assert_eq!(rig.view().refused_triggers, 0, "seed {seed}");
+        assert_eq!(rig.view().queued, []);
+        seen += withdrawn(&rig);
+    }
+    assert!(seen > 0, "the story needs a queue");
 }

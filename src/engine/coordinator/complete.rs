@@ -3,7 +3,7 @@
 use super::CheckpointCoordinator;
 use super::decide::{self, AckVerdict};
 use super::order::Order;
-use crate::engine::event::{AbortReason, CheckpointKind, EventKind, IgnoredAck, RejectReason};
+use crate::engine::event::{AbortReason, CheckpointKind, EventKind, IgnoredAck};
 use crate::engine::storage::SubtaskState;
 use crate::model::{CheckpointId, SubtaskId};
 
@@ -109,7 +109,7 @@ impl CheckpointCoordinator {
         if ends_the_job {
             self.final_complete = true;
             for kind in self.queue.remove(|kind| kind == CheckpointKind::Final) {
-                self.reject(kind, RejectReason::NotAllRequiredTasksRunning);
+                self.record(EventKind::TriggerWithdrawn { kind });
             }
         }
         let older = self.pending.range(..checkpoint);

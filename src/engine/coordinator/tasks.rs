@@ -24,8 +24,11 @@ impl CheckpointCoordinator {
         self.request_final_if_due(now_us);
     }
 
-    pub fn on_finished(&mut self, subtask: SubtaskId) {
+    /// A subtask has ended. It may be the last one that the others waited for: one that is restored as finished ends without
+    /// an end of data.
+    pub fn on_finished(&mut self, subtask: SubtaskId, now_us: u64) {
         self.tasks[subtask.index()] = Task::Finished;
+        self.request_final_if_due(now_us);
     }
 
     pub(super) fn request_final_if_due(&mut self, now_us: u64) {

@@ -288,6 +288,10 @@ pub enum EventKind {
         kind: CheckpointKind,
         reason: RejectReason,
     },
+    /// A waiting request is not needed any more: what it was to bring about has come about.
+    TriggerWithdrawn {
+        kind: CheckpointKind,
+    },
     /// A checkpoint began; all of `must_ack` must acknowledge. `finished` subtasks need not.
     Triggered {
         checkpoint: CheckpointId,

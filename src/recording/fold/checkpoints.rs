@@ -35,6 +35,7 @@ impl View {
                 self.unqueue(*kind);
                 self.refused_triggers += u32::from(reason.counts_in_statistics());
             }
+            EventKind::TriggerWithdrawn { kind } => self.unqueue(*kind),
             EventKind::Triggered { .. } => self.trigger(event),
             EventKind::SnapshotStarted { .. } => self.capture(plan, event),
             EventKind::SnapshotWritten {

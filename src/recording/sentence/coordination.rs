@@ -19,6 +19,9 @@ impl Recording {
                     reason.name()
                 )
             }
+            EventKind::TriggerWithdrawn { kind } => {
+                format!("No {} is needed any more.", kind.name())
+            }
             EventKind::Triggered {
                 checkpoint,
                 kind,

@@ -339,7 +339,9 @@ impl JobManager<'_> {
             Report::Message(TaskMessage::EndOfData) => {
                 self.coordinator.on_end_of_data(subtask, now_us);
             }
-            Report::Message(TaskMessage::Finished) => self.coordinator.on_finished(subtask),
+            Report::Message(TaskMessage::Finished) => {
+                self.coordinator.on_finished(subtask, now_us);
+            }
             Report::Failed(cause) => {
                 let name = self.plan.subtask_name(subtask);
                 self.fail(&format!("{name} failed: {cause}."));

@@ -29,7 +29,7 @@ impl Stepper {
                     .on_decline((subtask, checkpoint), reason, now_us);
             }
             TaskMessage::EndOfData => self.coordinator.on_end_of_data(subtask, now_us),
-            TaskMessage::Finished => self.coordinator.on_finished(subtask),
+            TaskMessage::Finished => self.coordinator.on_finished(subtask, now_us),
         }
         self.obey();
         if self.coordinator.all_finished() && !self.status.is_terminal() {
