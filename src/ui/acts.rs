@@ -148,7 +148,10 @@ fn roomy(ui: &mut Ui) {
 
 fn caption(ui: &mut Ui, text: &str) {
     let dim = Theme::of(ui.ctx()).dim;
-    ui.label(RichText::new(text).font(medium(size::SECONDARY)).color(dim));
+    ui.horizontal(|ui| {
+        ui.add_space(8.0);
+        ui.label(RichText::new(text).font(medium(size::SECONDARY)).color(dim));
+    });
 }
 
 /// Savepoints, and the ways to end the job.
@@ -336,8 +339,13 @@ fn time_ui(ui: &mut Ui, kind: FaultKind) {
         return;
     };
     ui.horizontal(|ui| {
-        ui.add_space(10.0);
-        ui.label(RichText::new("longer by").font(regular(12.0)));
+        let theme = Theme::of(ui.ctx());
+        ui.add_space(18.0);
+        ui.label(RichText::new("by").font(regular(12.0)).color(theme.dim));
+        // Menus draw controls without a frame; this one is to be seen as a field.
+        let look = &mut ui.visuals_mut().widgets.inactive;
+        look.weak_bg_fill = theme.inset;
+        look.bg_stroke = egui::Stroke::new(1.0, theme.line);
         let name = format!("Time of {}", kind.name());
         controls::named_milliseconds(ui, &mut by_ms, 1, name);
     });

@@ -118,7 +118,7 @@ fn element_row(ui: &mut Ui, inspector: &RunInspector<'_>, id: ChannelId, item: &
                 .map(|key| format!("{key} · "))
                 .unwrap_or_default();
             let held = scene.held_by(id, record);
-            let words = held.map(|checkpoint| format!(" · in {checkpoint}"));
+            let words = held.map(|checkpoint| format!(" · kept in {checkpoint}"));
             let detail = format!(
                 "{key}{}{}{arrival}",
                 scene.origin_name(record),

@@ -60,11 +60,11 @@ pub fn checkpoint_ui(
     if checkpoint.retained {
         restore_ui(ui, inspector, checkpoint.id, commands);
     }
+    in_flight::in_flight_ui(ui, inspector, checkpoint, commands);
     section(ui, "Subtasks");
     for (id, snapshot) in &checkpoint.subtasks {
         snapshot_ui(ui, inspector, (*id, checkpoint, snapshot), commands);
     }
-    in_flight::in_flight_ui(ui, inspector, checkpoint, commands);
     for id in &checkpoint.finished {
         let name = inspector.scene.plan.subtask_name(*id);
         small_print(ui, &format!("{name} had finished before."));
