@@ -28,6 +28,8 @@ mod faults;
 mod fold;
 #[path = "engine/in_flight.rs"]
 mod in_flight;
+#[path = "engine/incremental.rs"]
+mod incremental;
 #[path = "engine/laws.rs"]
 mod laws;
 #[path = "engine/live_orders.rs"]

@@ -114,6 +114,11 @@ pub fn projection_of(view: &View, plan: &ExecutionGraph, engine: &Projection) ->
         paused_for: view.paused_for.clone(),
         pending: pending.map(|checkpoint| checkpoint.id).collect(),
         retained: view.store.clone(),
+        shared: view
+            .shared
+            .iter()
+            .filter_map(|(name, file)| Some((name.clone(), *file.used_by.last()?)))
+            .collect(),
         queued: sorted_names(view.queued.iter().copied()),
         failover: view
             .failover

@@ -101,7 +101,7 @@ fn live(
     let plan = Arc::new(ExecutionGraph::of(job));
     let (point, baseline) = start.clone().unzip();
     let savepoints = Arc::new(SavepointsInMemory::default());
-    let started = storage::open(job.config.storage, &dir.join("checkpoints"))
+    let started = storage::open(&job.config, &dir.join("checkpoints"))
         .map_err(|error| error.to_string())
         .and_then(|storage| {
             let resources = Resources {

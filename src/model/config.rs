@@ -6,11 +6,14 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::StateOptions;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobConfig {
     /// Decides ties in virtual time.
     pub seed: u64,
     pub backend: BackendKind,
+    pub state: StateOptions,
     pub storage: StorageKind,
     /// Where the file system storage puts checkpoints that may outlive the run, relative to the job file
     /// (`execution.checkpointing.dir`). None: in the run's temporary folder.
@@ -33,6 +36,7 @@ impl Default for JobConfig {
         Self {
             seed: 1,
             backend: BackendKind::Heap,
+            state: StateOptions::default(),
             storage: StorageKind::JobManager,
             checkpoint_dir: None,
             savepoint_dir: None,
@@ -51,7 +55,7 @@ impl Default for JobConfig {
 pub enum BackendKind {
     /// Copy-on-write maps in memory (Flink: `HashMapStateBackend`).
     Heap,
-    /// One RocksDB per subtask in a temporary folder (Flink: `EmbeddedRocksDBStateBackend`, full snapshots).
+    /// One RocksDB per subtask in a temporary folder (Flink: `EmbeddedRocksDBStateBackend`).
     RocksDb,
 }
 

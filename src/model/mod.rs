@@ -12,6 +12,7 @@ pub mod operator_id;
 pub mod process;
 pub mod script;
 pub mod state;
+pub mod state_options;
 pub mod validate;
 
 pub use config::{
@@ -35,4 +36,5 @@ pub use script::{Command, Fault, FaultKind, ScriptEntry, When};
 pub use state::{
     EntryValue, KeyContents, StateEntry, StateKind, TtlSpec, TtlUpdate, TtlVisibility, entries_text,
 };
+pub use state_options::{ClassicBackend, StateOptions};
 pub use validate::{Hint, Problem, Severity, Site, hints, validate};

@@ -25,6 +25,8 @@ pub enum Command {
     CrashSeveral { subtasks: Vec<(Uid, u32)> },
     /// Let a `TaskManager` (from 0) fail with all its slots.
     CrashTaskManager { index: u32 },
+    /// Merge the files of the databases in which operator `uid` keeps its state.
+    Compact { uid: Uid },
     /// Something will go wrong once, the next time there is an occasion for it.
     Inject(Fault),
     /// Cancel what runs and begin again from a completed checkpoint: this one, or the latest.

@@ -3,7 +3,7 @@
 //! `View::apply` is the only writer. It never looks at a clock or at the engine; two equal prefixes of a log give
 //! equal views.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use rust_decimal::Decimal;
@@ -42,6 +42,8 @@ pub struct View {
     pub store: Vec<CheckpointId>,
     /// The snapshot of another run with which this one began.
     pub started_from: Option<StartView>,
+    /// The files that several checkpoints may refer to, by name.
+    pub shared: BTreeMap<String, SharedFileView>,
     /// Requests that wait for a pending checkpoint to end, in the order in which they came.
     pub queued: Vec<CheckpointKind>,
     /// Requests refused before they became a checkpoint, as far as Flink's statistics count them (both as triggered
@@ -71,6 +73,17 @@ pub struct StartView {
     /// When the run could do without it: it has a checkpoint of its own. None: it would still be restored, or it
     /// belongs to the run.
     pub released_us: Option<u64>,
+}
+
+/// A file that several checkpoints may refer to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedFileView {
+    /// The checkpoint that has uploaded it.
+    pub created_by: CheckpointId,
+    /// What its entries take.
+    pub entry_bytes: u64,
+    /// Those that have referred to it, retained or not.
+    pub used_by: BTreeSet<CheckpointId>,
 }
 
 /// A restart that is planned.
@@ -106,7 +119,7 @@ impl View {
         let subtasks: usize = self.subtasks.iter().map(in_subtask).sum();
         let channels: usize = self.channels.iter().map(in_channel).sum();
         let tables: usize = self.tables.values().map(|table| table.rows.len()).sum();
-        subtasks + channels + tables + self.checkpoints.len()
+        subtasks + channels + tables + self.checkpoints.len() + self.shared.len()
     }
 }
 
@@ -335,6 +348,8 @@ pub struct SnapshotView {
     pub acknowledged_us: Option<u64>,
     pub declined: Option<AbortReason>,
     pub size_bytes: u64,
+    /// What of it was to be written anew (Flink: "checkpointed data size").
+    pub upload_bytes: u64,
     /// Captured source offset, all splits together.
     pub offset: Option<u64>,
     /// The same by split.

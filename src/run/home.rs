@@ -50,8 +50,7 @@ impl Home {
             Some(kept) => kept.path().to_owned(),
             None => workdir.path().join("checkpoints"),
         };
-        let storage =
-            storage::open(config.storage, &root).map_err(|error| failed("used", &error))?;
+        let storage = storage::open(config, &root).map_err(|error| failed("used", &error))?;
         let storage_dir = storage.location().map(Path::to_owned);
         let scratch = workdir.path().join("savepoints");
         let savepoints = config.savepoint_dir.as_ref().map(|dir| {

@@ -13,15 +13,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::engine::coordinator::{JobEnd, keeps};
 use crate::engine::driver::SavepointTarget;
 use crate::engine::event::JobStatus;
-use crate::engine::storage::{CheckpointStorage, FileSystemStorage, snapshots_in};
+use crate::engine::storage::{CheckpointStorage, FileSystemStorage, SHARED, snapshots_in};
 use crate::model::{Retention, StorageKind};
 
 /// More savepoints of one name than this are not looked for.
 const MAX_NAMESAKES: u32 = 1000;
 
-/// Flink's folders beside the checkpoints, for files that several of them share or that belong to tasks. Here there are
-/// none such: every checkpoint is complete in itself.
-const SHARED: [&str; 2] = ["shared", "taskowned"];
+/// Flink's folders beside the checkpoints, for files that several of them share, and for such as belong to tasks, of
+/// which there are none here.
+const BESIDE: [&str; 2] = [SHARED, "taskowned"];
 
 /// 32 hex digits that no other run has. Not the id by which the job's own seed calls it: two runs of the same job must not
 /// meet in the same folder.
@@ -48,7 +48,7 @@ impl KeptFolder {
         let path = parent.join(new_job_id());
         fs::create_dir_all(parent)?;
         fs::create_dir(&path)?;
-        for name in SHARED {
+        for name in BESIDE {
             fs::create_dir(path.join(name))?;
         }
         Ok(Self {

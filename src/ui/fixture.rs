@@ -271,6 +271,7 @@ pub fn two_sources() -> Moment {
         savepoints: Vec::new(),
         paused_for: Vec::new(),
         script_fired_us: Vec::new(),
+        shared: BTreeMap::new(),
         store: vec![CheckpointId(1), CheckpointId(2)],
         state_changes: 0,
         begun_ms: 0,

@@ -22,6 +22,7 @@ pub fn command_words(job: &JobGraph, command: &Command) -> String {
             many => format!("crash {} subtasks", many.len()),
         },
         Command::CrashTaskManager { index } => format!("crash TaskManager {}", index + 1),
+        Command::Compact { uid } => format!("compact the files of {}", uid.as_str()),
         Command::Inject(fault) => format!(
             "{} at {}",
             fault.kind.name(),

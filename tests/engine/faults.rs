@@ -129,7 +129,7 @@ fn torn(restart: RestartStrategy, storage: StorageKind, earlier: u32) -> (Rig, t
     job.config.restart = restart;
     job.config.storage = storage;
     let dir = tempfile::tempdir().unwrap();
-    let storage = lockgate::engine::storage::open(storage, dir.path()).unwrap();
+    let storage = lockgate::engine::storage::open(&job.config, dir.path()).unwrap();
     let mut rig = Rig::with_storage(&job, storage);
     for _ in 0..earlier {
         assert_eq!(outcome(&mut rig), CheckpointStatus::Completed);

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use lockgate::engine::event::{AbortReason, EventKind, JobStatus, SubtaskStatus};
 use lockgate::engine::storage::{self, MemoryStorage};
 use lockgate::model::{
-    BackendKind, CheckpointId, Command, JobGraph, StorageKind, StreamElement, StreamEvent,
+    BackendKind, CheckpointId, Command, JobConfig, JobGraph, StorageKind, StreamElement,
+    StreamEvent,
 };
 use lockgate::recording::view::CheckpointStatus;
 
@@ -19,10 +20,14 @@ fn job() -> JobGraph {
 }
 
 fn on_disk(dir: &Path) -> Rig {
-    let kind = StorageKind::FileSystem {
+    let storage = StorageKind::FileSystem {
         inline_threshold_bytes: 0,
     };
-    Rig::with_storage(&job(), storage::open(kind, dir).unwrap())
+    let config = JobConfig {
+        storage,
+        ..JobConfig::default()
+    };
+    Rig::with_storage(&job(), storage::open(&config, dir).unwrap())
 }
 
 /// Two completed checkpoints on disk, and the job down.

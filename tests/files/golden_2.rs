@@ -4,8 +4,8 @@ use lockgate::model::{
     BackendKind, CheckpointConfig, CheckpointId, CheckpointMode, Command, CostModel, EventTimeSpec,
     ExponentialDelay, FailoverStrategy, Fault, FaultKind, JobConfig, JobGraph, KeyExpr, MapSpec,
     OperatorSpec, Partitioning, RestartStrategy, Retention, SavepointFormat, ScriptEntry, SinkKind,
-    SinkSpec, SourceKind, SourcePause, SourceSpec, StorageKind, Vertex, VertexCosts, When,
-    WindowAggregate, WindowSpec,
+    SinkSpec, SourceKind, SourcePause, SourceSpec, StateOptions, StorageKind, Vertex, VertexCosts,
+    When, WindowAggregate, WindowSpec,
 };
 use lockgate::project;
 
@@ -150,6 +150,13 @@ fn config() -> JobConfig {
     JobConfig {
         seed: u64::MAX,
         backend: BackendKind::RocksDb,
+        state: StateOptions {
+            incremental: false,
+            asynchronous: true,
+            compaction_trigger: 4,
+            memory_mib: 12,
+            max_state_bytes: 5_242_880,
+        },
         storage: StorageKind::FileSystem {
             inline_threshold_bytes: 1024,
         },
@@ -274,6 +281,13 @@ fn what_a_file_of_format_2_leaves_out_keeps_its_meaning() {
     let config = JobConfig {
         seed: 1,
         backend: BackendKind::Heap,
+        state: StateOptions {
+            incremental: false,
+            asynchronous: true,
+            compaction_trigger: 4,
+            memory_mib: 12,
+            max_state_bytes: 5_242_880,
+        },
         storage: StorageKind::FileSystem {
             inline_threshold_bytes: 20_480,
         },

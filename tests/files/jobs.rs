@@ -7,7 +7,8 @@ use lockgate::model::{
     EventTimeSpec, ExponentialDelay, FailoverStrategy, Fault, FaultKind, JobConfig, JobGraph,
     KeyExpr, KeyedSumSpec, MapSpec, OperatorSpec, Partitioning, Position, RestartStrategy,
     Retention, SavepointFormat, ScriptEntry, SinkKind, SinkSpec, SourceKind, SourcePause,
-    SourceSpec, StorageKind, Uid, Vertex, VertexCosts, When, WindowAggregate, WindowSpec,
+    SourceSpec, StateOptions, StorageKind, Uid, Vertex, VertexCosts, When, WindowAggregate,
+    WindowSpec,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -251,6 +252,19 @@ fn restart() -> impl Strategy<Value = RestartStrategy> {
     ]
 }
 
+fn state_options() -> impl Strategy<Value = StateOptions> {
+    let numbers = (0..=1_000_u32, 1..=4_096_u32, 1..=1_u32 << 30);
+    (any::<(bool, bool)>(), numbers).prop_map(|((incremental, asynchronous), numbers)| {
+        StateOptions {
+            incremental,
+            asynchronous,
+            compaction_trigger: numbers.0,
+            memory_mib: numbers.1,
+            max_state_bytes: numbers.2,
+        }
+    })
+}
+
 pub fn config() -> impl Strategy<Value = JobConfig> {
     let storage = prop_oneof![
         Just(StorageKind::JobManager),
@@ -269,6 +283,7 @@ pub fn config() -> impl Strategy<Value = JobConfig> {
         restart(),
         failover,
         costs(),
+        state_options(),
     );
     let any = parts.prop_map(|parts| {
         let (seed, channel_capacity, slots_per_task_manager) = parts.0;
@@ -276,6 +291,7 @@ pub fn config() -> impl Strategy<Value = JobConfig> {
         JobConfig {
             seed,
             backend: parts.1,
+            state: parts.8,
             storage: parts.2,
             checkpoint_dir: checkpoint_dir.filter(|_| parts.2 != StorageKind::JobManager),
             savepoint_dir,

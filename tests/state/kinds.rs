@@ -526,7 +526,8 @@ proptest! {
         }
         let now_ms = pair.now_ms;
         let size_bytes = pair.backends[0].size_bytes();
-        let cleaned = pair.backends[0].compact(now_ms).unwrap();
+        let compaction = pair.backends[0].compact(now_ms).unwrap();
+        let cleaned = compaction.map(|it| it.cleaned).unwrap_or_default();
         let contents = pair.backends[0].contents().unwrap();
         if backend == BackendKind::RocksDb {
             for (key, entries) in &contents {

@@ -259,10 +259,11 @@ proptest! {
     #[test]
     fn a_stream_comes_back_as_it_was(bytes in proptest::collection::vec(any::<u8>(), 0..64), threshold in 0..64_u32) {
         let folder = tempfile::tempdir().unwrap();
-        let storage = lockgate::engine::storage::open(
-            lockgate::model::StorageKind::FileSystem { inline_threshold_bytes: threshold },
-            folder.path(),
-        ).unwrap();
+        let config = lockgate::model::JobConfig {
+            storage: lockgate::model::StorageKind::FileSystem { inline_threshold_bytes: threshold },
+            ..lockgate::model::JobConfig::default()
+        };
+        let storage = lockgate::engine::storage::open(&config, folder.path()).unwrap();
         storage.begin(CP1).unwrap();
         let handle = storage.write_stream(CP1, "sum-0", &bytes).unwrap();
         prop_assert_eq!(storage.read_stream(&handle).unwrap(), &bytes[..]);

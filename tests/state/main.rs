@@ -9,6 +9,7 @@
 mod damage;
 mod exactness;
 mod folders;
+mod incremental;
 mod kinds;
 mod lifecycle;
 mod refusals;

@@ -154,15 +154,17 @@ fn rocksdb_files_must_be_whole_and_plain() {
     let KeyedStateHandle::RocksDb {
         first_group,
         group_count,
-        files,
+        private: files,
+        ..
     } = world.checkpoint(&mut backend, CP1)
     else {
         panic!("a RocksDB handle");
     };
-    let handle = |files| KeyedStateHandle::RocksDb {
+    let handle = |private| KeyedStateHandle::RocksDb {
         first_group,
         group_count,
-        files,
+        shared: Vec::new(),
+        private,
     };
     for missing in 0..files.len() {
         let name = &files[missing].0;

@@ -177,6 +177,7 @@ fn command_name(command: &Command) -> &'static str {
         Command::Checkpoint => "checkpoint",
         Command::Restore { .. } => "restore",
         Command::Stop => "cancel",
+        Command::Compact { .. } => "compact",
         Command::Suspend => "suspend",
         Command::Savepoint { .. } => "savepoint",
         Command::StopWithSavepoint { .. } => "stop with savepoint",

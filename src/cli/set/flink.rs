@@ -77,6 +77,13 @@ pub static NAMES: &[Name] = &[
         "state.storage.fs.memory-threshold",
         "storage.inline_threshold_bytes",
     ),
+    same("execution.checkpointing.incremental", "state.incremental"),
+    same("state.backend.incremental", "state.incremental"),
+    same("state.backend.async", "state.asynchronous"),
+    same(
+        "state.backend.rocksdb.memory.fixed-per-slot",
+        "state.memory_mib",
+    ),
     same("execution.checkpointing.dir", "checkpoint_dir"),
     same("state.checkpoints.dir", "checkpoint_dir"),
     same("execution.checkpointing.savepoint-dir", "savepoint_dir"),

@@ -1,11 +1,10 @@
 //! The settings of a job as a whole, by their paths in a job file.
 
-use super::value::{
-    Value, ValueError, amount, bytes, folder, millis, number, or_none, switch, word,
-};
+use super::state;
+use super::value::{Value, ValueError, amount, folder, millis, number, or_none, switch, word};
 use crate::model::{
     BackendKind, CheckpointConfig, CheckpointMode, ExponentialDelay, FailoverStrategy, JobConfig,
-    RestartStrategy, Retention, StorageKind,
+    RestartStrategy, Retention,
 };
 
 /// One of them.
@@ -18,8 +17,8 @@ pub struct Setting {
     pub get: fn(&JobConfig) -> Option<String>,
 }
 
-const NUMBER: &str = "a whole number";
-const SWITCH: &str = "true or false";
+pub(super) const NUMBER: &str = "a whole number";
+pub(super) const SWITCH: &str = "true or false";
 const TIME: &str = "a time such as 500 (milliseconds) or 10s";
 const TIME_OR_NONE: &str = "a time such as 500 (milliseconds) or 10s, or none";
 const COST: &str = "a whole number of microseconds";
@@ -39,44 +38,10 @@ macro_rules! setting {
         }
     };
 }
+pub(super) use setting;
 
-pub static SETTINGS: &[Setting] = &[
+pub(super) static OF_THE_JOB: &[Setting] = &[
     setting!("seed", NUMBER, number::<u64>, seed),
-    setting!("backend", "heap or rocksdb", backend, backend),
-    Setting {
-        path: "storage",
-        values: "jobmanager or filesystem",
-        set: set_storage,
-        get: |config| {
-            Some(match config.storage {
-                StorageKind::JobManager => "jobmanager".to_owned(),
-                StorageKind::FileSystem { .. } => "filesystem".to_owned(),
-            })
-        },
-    },
-    Setting {
-        path: "storage.inline_threshold_bytes",
-        values: "a number of bytes, such as 20480 or 20kb",
-        set: |config, text| {
-            match &mut config.storage {
-            StorageKind::FileSystem {
-                inline_threshold_bytes,
-            } => {
-                *inline_threshold_bytes = bytes(text)?;
-                Ok(())
-            }
-            StorageKind::JobManager => Err(ValueError::NotNow(
-                "storage.inline_threshold_bytes belongs to the file system, but the job's storage is the JobManager: put --set storage=filesystem before it.".to_owned(),
-            )),
-        }
-        },
-        get: |config| match config.storage {
-            StorageKind::FileSystem {
-                inline_threshold_bytes,
-            } => Some(inline_threshold_bytes.to_string()),
-            StorageKind::JobManager => None,
-        },
-    },
     setting!("checkpoint_dir", FOLDER, folder_or_none, checkpoint_dir),
     setting!("savepoint_dir", FOLDER, folder_or_none, savepoint_dir),
     setting!(
@@ -313,12 +278,17 @@ pub static SETTINGS: &[Setting] = &[
     ),
 ];
 
+/// All of them.
+pub fn settings() -> impl Iterator<Item = &'static Setting> {
+    state::OF_THE_STATE.iter().chain(OF_THE_JOB)
+}
+
 /// How a value is written.
-trait Shown {
+pub(super) trait Shown {
     fn text(&self) -> String;
 }
 
-fn shown(value: &impl Shown) -> String {
+pub(super) fn shown(value: &impl Shown) -> String {
     value.text()
 }
 
@@ -366,15 +336,6 @@ fn folder_or_none(text: &str) -> Value<Option<std::path::PathBuf>> {
     or_none(text, folder)
 }
 
-fn backend(text: &str) -> Value<BackendKind> {
-    let all = [
-        ("heap", BackendKind::Heap),
-        ("hashmap", BackendKind::Heap),
-        ("rocksdb", BackendKind::RocksDb),
-    ];
-    word(text, &all)
-}
-
 fn mode(text: &str) -> Value<CheckpointMode> {
     word(text, &CheckpointMode::ALL.map(|mode| (mode.name(), mode)))
 }
@@ -391,19 +352,6 @@ fn failover(text: &str) -> Value<FailoverStrategy> {
         ("full", FailoverStrategy::Full),
     ];
     word(text, &all)
-}
-
-/// A threshold stays as it was.
-fn set_storage(config: &mut JobConfig, text: &str) -> Value<()> {
-    let is_files = word(text, &[("jobmanager", false), ("filesystem", true)])?;
-    config.storage = match (is_files, config.storage) {
-        (false, _) => StorageKind::JobManager,
-        (true, files @ StorageKind::FileSystem { .. }) => files,
-        (true, StorageKind::JobManager) => StorageKind::FileSystem {
-            inline_threshold_bytes: StorageKind::DEFAULT_INLINE_THRESHOLD_BYTES,
-        },
-    };
-    Ok(())
 }
 
 /// With Flink's numbers, unless it is the strategy that the job has.

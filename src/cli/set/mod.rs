@@ -3,6 +3,7 @@
 mod flink;
 mod job;
 mod operator;
+mod state;
 mod value;
 
 use crate::model::JobGraph;
@@ -12,7 +13,7 @@ use crate::model::JobGraph;
 /// # Errors
 /// A sentence: there is no such setting (and which is nearest), or the value is none of it.
 pub fn set(job: &mut JobGraph, path: &str, value: &str) -> Result<(), String> {
-    if let Some(setting) = job::SETTINGS.iter().find(|setting| setting.path == path) {
+    if let Some(setting) = job::settings().find(|setting| setting.path == path) {
         return (setting.set)(&mut job.config, value)
             .map_err(|error| error.sentence(path, setting.values, value));
     }
@@ -42,8 +43,7 @@ pub fn split(text: &str) -> Result<(&str, &str), String> {
 }
 
 fn unknown(job: &JobGraph, path: &str) -> String {
-    let names = job::SETTINGS
-        .iter()
+    let names = job::settings()
         .map(|setting| setting.path.to_owned())
         .chain(flink::NAMES.iter().map(|name| name.name.to_owned()))
         .chain(operator::paths(job));
@@ -102,7 +102,7 @@ pub fn list() -> String {
             .to_owned(),
         String::new(),
     ];
-    for setting in job::SETTINGS {
+    for setting in job::settings() {
         let default = (setting.get)(&defaults);
         let default = default.map_or(String::new(), |default| format!(" ({default})"));
         lines.push(format!("  {}", setting.path));

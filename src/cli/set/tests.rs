@@ -33,7 +33,7 @@ fn every_setting_takes_what_it_shows() {
     let strategies = ["manual", "fixed-delay", "failure-rate", "exponential-delay"];
     for strategy in strategies {
         let mut job = after(&[("restart", strategy), ("storage", "filesystem")]);
-        for setting in job::SETTINGS {
+        for setting in job::settings() {
             if let Some(shown) = (setting.get)(&job.config) {
                 let before = job.config.clone();
                 set(&mut job, setting.path, &shown).unwrap();
@@ -229,15 +229,11 @@ fn what_is_no_value_is_told_with_what_would_be() {
 #[test]
 fn the_list_has_every_path() {
     let list = list();
-    for setting in job::SETTINGS {
+    for setting in job::settings() {
         assert!(list.contains(&format!("  {}\n", setting.path)));
     }
     for name in flink::NAMES {
         assert!(list.contains(name.name));
-        assert!(
-            job::SETTINGS
-                .iter()
-                .any(|setting| setting.path == name.path)
-        );
+        assert!(job::settings().any(|setting| setting.path == name.path));
     }
 }

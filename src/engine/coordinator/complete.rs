@@ -3,7 +3,7 @@
 use super::CheckpointCoordinator;
 use super::decide::{self, AckVerdict};
 use super::order::Order;
-use crate::engine::event::{AbortReason, CheckpointKind, EventKind, IgnoredAck};
+use crate::engine::event::{AbortReason, CheckpointKind, EventKind, IgnoredAck, SharedUse};
 use crate::engine::storage::SubtaskState;
 use crate::model::{CheckpointId, SubtaskId};
 
@@ -15,6 +15,7 @@ impl CheckpointCoordinator {
         state: SubtaskState,
         at_end: bool,
     ) {
+        self.register_shared((subtask, checkpoint), &state);
         let pending = self.pending.get_mut(&checkpoint);
         match decide::ack(pending.as_deref(), subtask) {
             AckVerdict::Ignore(why) => {
@@ -43,6 +44,31 @@ impl CheckpointCoordinator {
                 }
             }
         }
+    }
+
+    /// Also of an acknowledgement that comes too late: only the registry ever deletes such files.
+    fn register_shared(
+        &mut self,
+        (subtask, checkpoint): (SubtaskId, CheckpointId),
+        state: &SubtaskState,
+    ) {
+        let files: Vec<SharedUse> = state
+            .shared_files()
+            .map(|(name, file)| SharedUse {
+                name: name.to_owned(),
+                created_by: file.created_by,
+                entry_bytes: file.entry_bytes,
+            })
+            .collect();
+        if files.is_empty() {
+            return;
+        }
+        self.shared.register(checkpoint, state);
+        self.record(EventKind::SharedRegistered {
+            subtask,
+            checkpoint,
+            files,
+        });
     }
 
     /// Whether `checkpoint` was completed and still lies somewhere: in the store, or as a savepoint.
@@ -101,6 +127,7 @@ impl CheckpointCoordinator {
                 self.record(EventKind::Released { checkpoint });
             }
         }
+        self.delete_unused();
     }
 
     /// Tell the subtasks. A plain savepoint is not told: it has no side effects (since Flink 1.15). `ends_the_job`:

@@ -13,6 +13,7 @@
 //! | acknowledgements, completion | `complete.rs` |
 //! | failure, and what the job bears of it | `abort.rs`, `failures.rs` |
 //! | the store, and what outlives the job | `store.rs`, `retention.rs` |
+//! | files that several checkpoints refer to | `shared.rs` |
 //! | when a failed job begins again | `restart.rs` |
 //!
 //! One thing is simpler than in Flink: deleting a checkpoint takes no time, so no trigger waits for it.
@@ -28,6 +29,7 @@ mod periodic;
 mod request;
 pub mod restart;
 mod retention;
+mod shared;
 mod store;
 mod tasks;
 mod trigger;
@@ -48,6 +50,7 @@ use tasks::Task;
 pub use order::{Order, Timer};
 pub use request::{MAX_QUEUED_REQUESTS, RequestQueue};
 pub use retention::{JobEnd, keeps};
+pub use shared::SharedStateRegistry;
 pub use store::{CompletedStore, Departure, Owner};
 
 /// One job's coordinator.
@@ -63,6 +66,7 @@ pub struct CheckpointCoordinator {
     queue: RequestQueue,
     periodic: Periodic,
     store: CompletedStore,
+    shared: SharedStateRegistry,
     failures: FailureManager,
     /// When the last checkpoint or savepoint was completed.
     completed_us: Option<u64>,
@@ -101,6 +105,7 @@ impl CheckpointCoordinator {
             queue: RequestQueue::default(),
             periodic: Periodic::new(&config),
             store: CompletedStore::default(),
+            shared: SharedStateRegistry::default(),
             failures: FailureManager::new(config.tolerable_failed),
             completed_us: None,
             savepoints: BTreeSet::new(),
@@ -124,6 +129,12 @@ impl CheckpointCoordinator {
     #[must_use]
     pub fn store(&self) -> &CompletedStore {
         &self.store
+    }
+
+    /// The files that several checkpoints may refer to.
+    #[must_use]
+    pub fn shared(&self) -> &SharedStateRegistry {
+        &self.shared
     }
 
     /// Checkpoints that are neither complete nor aborted.
@@ -222,6 +233,22 @@ impl CheckpointCoordinator {
             let checkpoint = gone.checkpoint;
             self.record(EventKind::DiscardedAtEnd { checkpoint });
             self.delete(gone);
+        }
+        self.delete_unused();
+    }
+
+    /// Shared files that no retained checkpoint refers to any more.
+    fn delete_unused(&mut self) {
+        let lowest = self.store.iter().min().unwrap_or(CheckpointId(u64::MAX));
+        let files = self.shared.unregister_unused(lowest);
+        if !files.is_empty() {
+            self.record(EventKind::SharedDiscarded { files });
+        }
+        if self.shared.was_used() {
+            self.orders.push(Order::RetainShared {
+                keep: self.shared.names(),
+                before: lowest,
+            });
         }
     }
 

@@ -1,5 +1,7 @@
 //! What the coordinator tells its driver to do.
 
+use std::collections::BTreeSet;
+
 use crate::engine::event::{CheckpointKind, EventKind};
 use crate::engine::storage::CheckpointMetadata;
 use crate::model::{CheckpointBarrier, CheckpointId, SubtaskId};
@@ -30,6 +32,11 @@ pub enum Order {
     },
     /// Delete all that was written for this checkpoint, now and whatever a late writer still adds.
     Discard(CheckpointId),
+    /// Delete the shared files of checkpoints before `before` that are not among `keep`.
+    RetainShared {
+        keep: BTreeSet<String>,
+        before: CheckpointId,
+    },
     /// Delete the claimed snapshot that the run was started from: it is subsumed.
     DiscardStart,
     /// A savepoint has come about (`checkpoint`), or has not.

@@ -1,13 +1,13 @@
 //! Where each checkpoint of a run lies: in the run's storage, or as a savepoint in a place of its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::resources::SavepointTarget;
 use super::rng::SplitMix64;
 use crate::engine::plan::ExecutionGraph;
 use crate::engine::storage::CheckpointStorage;
-use crate::model::{CheckpointId, SubtaskId};
+use crate::model::{BackendKind, CheckpointId, JobGraph, SubtaskId, Uid};
 
 /// What a command for a savepoint is told where the job has no folder for it.
 pub const NO_SAVEPOINT_DIR: &str = "No savepoint directory configured. Choose a savepoint folder in the job's \
@@ -23,6 +23,27 @@ pub fn crash_cause(plan: &ExecutionGraph, ids: &[SubtaskId]) -> String {
         [] => String::new(),
         [one] => format!("{one} crashed."),
         [others @ .., last] => format!("{} and {last} crashed.", others.join(", ")),
+    }
+}
+
+/// Whether operator `uid` keeps its state in files.
+///
+/// # Errors
+/// Why not, as a sentence.
+pub fn check_has_files(job: &JobGraph, uid: &Uid) -> Result<(), String> {
+    let vertex = job.vertices.iter().find(|vertex| vertex.uid == *uid);
+    let Some(vertex) = vertex else {
+        return Err(format!("The job has no operator {uid}."));
+    };
+    if !vertex.operator.is_keyed() {
+        return Err(format!("{} has no keyed state.", vertex.name));
+    }
+    match job.config.backend {
+        BackendKind::RocksDb => Ok(()),
+        BackendKind::Heap => Err(format!(
+            "The state of {} is on the heap: there are no files to merge. Choose RocksDB as the state backend.",
+            vertex.name
+        )),
     }
 }
 
@@ -109,6 +130,12 @@ impl Places {
         self.savepoints
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Delete the shared files of checkpoints before `before` that are not among `keep`. What cannot be deleted is never
+    /// read again.
+    pub fn retain_shared(&self, keep: &BTreeSet<String>, before: CheckpointId) {
+        let _ = self.storage.retain_shared(keep, before);
     }
 
     /// Delete it. What cannot be deleted is never read again, and goes with the run's folder.

@@ -14,10 +14,10 @@ use crate::engine::operator::{
     Split, TwoPhaseCommit, Window,
 };
 use crate::engine::plan::{ExecutionGraph, SplitPlan, SubtaskPlan, to_u32};
-use crate::engine::state::{KeyedBackend, StateDescriptor, StateError, StateId};
+use crate::engine::state::{BackendSetup, KeyedBackend, StateDescriptor, StateError, StateId};
 use crate::engine::storage::CheckpointStorage;
 use crate::model::{
-    BackendKind, ChannelId, CheckpointId, ClaimMode, KeyExpr, OperatorSpec, Origin, Partitioning,
+    ChannelId, CheckpointId, ClaimMode, JobConfig, KeyExpr, OperatorSpec, Origin, Partitioning,
     Record, SinkKind, SinkSpec, Uid,
 };
 
@@ -89,7 +89,7 @@ impl Resources {
     pub fn prepare(
         &self,
         plan: &ExecutionGraph,
-        backend: BackendKind,
+        setup: BackendSetup,
         attempt: u32,
         from: Option<(&dyn CheckpointStorage, CheckpointId)>,
     ) -> Result<Vec<Prepared>, String> {
@@ -102,29 +102,29 @@ impl Resources {
             checkpoint,
             allow_non_restored_state,
         });
-        self.prepare_from(plan, (backend, attempt), from)
+        self.prepare_from(plan, (setup, attempt), from)
     }
 
     fn prepare_from(
         &self,
         plan: &ExecutionGraph,
-        (backend, attempt): (BackendKind, u32),
+        (setup, attempt): (BackendSetup, u32),
         from: Option<From<'_>>,
     ) -> Result<Vec<Prepared>, String> {
         let Some(from) = from else {
-            let fresh = |subtask| self.prepare_one((plan, subtask), (backend, attempt), None);
+            let fresh = |subtask| self.prepare_one((plan, subtask), (setup, attempt), None);
             return plan.subtasks.iter().map(fresh).collect();
         };
         let metadata = from
             .storage
             .read_metadata(from.checkpoint)
             .map_err(|error| error.to_string())?;
-        fit::check(plan, backend, &metadata, from.allow_non_restored_state)?;
+        fit::check(plan, setup.kind, &metadata, from.allow_non_restored_state)?;
         let in_flight = assign::in_flight(plan, &metadata, from.storage)?;
         let assigned = assign::assign(plan, &metadata);
         let prepare = |(subtask, assigned): (&SubtaskPlan, &Option<Assigned>)| {
             let state = assigned.as_ref().map(|assigned| (from.storage, assigned));
-            let prepared = self.prepare_one((plan, subtask), (backend, attempt), state)?;
+            let prepared = self.prepare_one((plan, subtask), (setup, attempt), state)?;
             let is_its = |in_flight: &&InFlight| {
                 let channel = plan.channel(in_flight.channel);
                 match in_flight.side {
@@ -147,7 +147,7 @@ impl Resources {
     /// As for [`Resources::prepare`], naming the other checkpoints that could be restored instead.
     pub fn prepare_restore(
         &self,
-        (plan, backend, attempt): (&ExecutionGraph, BackendKind, u32),
+        (plan, setup, attempt): (&ExecutionGraph, BackendSetup, u32),
         store: &CompletedStore,
         chosen: Option<CheckpointId>,
     ) -> Result<(Option<CheckpointId>, Vec<Prepared>), String> {
@@ -155,12 +155,16 @@ impl Resources {
             .start
             .as_ref()
             .map(|start| (&*start.storage, start.checkpoint));
+        let is_own = |id| store.contains(id) && !store.is_start(id);
         let from = match chosen {
             None => start,
-            Some(id) if store.is_start(id) => start,
-            Some(id) if store.contains(id) => Some((&*self.storage, id)),
+            Some(id) if is_own(id) => Some((&*self.storage, id)),
             Some(id) if start.is_some_and(|(_, first)| first == id) => start,
             Some(id) => return Err(format!("Checkpoint {id} is not among the retained ones.")),
+        };
+        let setup = BackendSetup {
+            continues: chosen.is_some_and(is_own),
+            ..setup
         };
         let id = from.map(|(_, id)| id);
         // A failover leaves out what has no operator; where a run could start at all, it can start again.
@@ -169,7 +173,7 @@ impl Resources {
             checkpoint,
             allow_non_restored_state: true,
         });
-        let prepared = self.prepare_from(plan, (backend, attempt), from);
+        let prepared = self.prepare_from(plan, (setup, attempt), from);
         prepared
             .map(|prepared| (id, prepared))
             .map_err(|error| match id {
@@ -181,7 +185,7 @@ impl Resources {
     fn prepare_one(
         &self,
         (plan, subtask): (&ExecutionGraph, &SubtaskPlan),
-        (backend, attempt): (BackendKind, u32),
+        (setup, attempt): (BackendSetup, u32),
         state: Option<(&dyn CheckpointStorage, &Assigned)>,
     ) -> Result<Prepared, String> {
         let finished = state.is_some_and(|(_, state)| state.finished);
@@ -210,7 +214,7 @@ impl Resources {
                 Operator::Source(source.with_event_time(spec.event_time.clone()))
             }
             OperatorSpec::KeyedSum(_) | OperatorSpec::KeyedProcess(_) | OperatorSpec::Window(_) => {
-                let keyed = self.keyed_state(subtask, (backend, attempt), state)?;
+                let keyed = self.keyed_state(subtask, (setup, attempt), state)?;
                 keyed_operator(&subtask.operator, keyed).map_err(|error| {
                     let name = plan.subtask_name(subtask.id);
                     format!("{name} cannot begin: {error}.")
@@ -245,16 +249,16 @@ impl Resources {
     fn keyed_state(
         &self,
         subtask: &SubtaskPlan,
-        (backend, attempt): (BackendKind, u32),
+        (setup, attempt): (BackendSetup, u32),
         state: Option<(&dyn CheckpointStorage, &Assigned)>,
     ) -> Result<KeyedBackend, String> {
         let dir = self.dir.join(format!("state-{attempt}-{}", subtask.id));
         let (max, groups) = (subtask.max_parallelism, subtask.key_groups.clone());
         let state = match state {
-            None => KeyedBackend::open(backend, &dir, max, groups),
+            None => KeyedBackend::open(setup, &dir, max, groups),
             Some((storage, state)) => {
                 let handles: Vec<_> = state.keyed.iter().collect();
-                KeyedBackend::restore(backend, &dir, max, groups, &handles, storage)
+                KeyedBackend::restore(setup, &dir, max, groups, &handles, storage)
             }
         };
         state.map_err(|error| error.to_string())
@@ -314,6 +318,17 @@ fn restored_records(state: Option<&Assigned>, name: &str) -> Result<Vec<Record>,
         };
     }
     Ok(records)
+}
+
+/// How the keyed state of a job is kept. `is_stepped`: by the stepper.
+#[must_use]
+pub fn setup_of(config: &JobConfig, is_stepped: bool) -> BackendSetup {
+    BackendSetup {
+        kind: config.backend,
+        options: config.state,
+        is_stepped,
+        continues: false,
+    }
 }
 
 /// By split: how many of its records had been emitted.

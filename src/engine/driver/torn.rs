@@ -1,5 +1,6 @@
 //! A storage that loses half of what it is given, and does not notice: an injected fault.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::engine::storage::{CheckpointMetadata, CheckpointStorage, StorageError, StreamHandle};
@@ -29,6 +30,29 @@ impl CheckpointStorage for TornStorage<'_> {
             size_bytes: bytes.len() as u64,
             crc32: crc32fast::hash(bytes),
         })
+    }
+
+    fn write_shared(
+        &self,
+        checkpoint: CheckpointId,
+        name: &str,
+        bytes: &[u8],
+    ) -> Result<StreamHandle, StorageError> {
+        let half = &bytes[..bytes.len() / 2];
+        self.0.write_shared(checkpoint, name, half)?;
+        Ok(StreamHandle::Shared {
+            name: name.to_owned(),
+            size_bytes: bytes.len() as u64,
+            crc32: crc32fast::hash(bytes),
+        })
+    }
+
+    fn retain_shared(
+        &self,
+        keep: &BTreeSet<String>,
+        before: CheckpointId,
+    ) -> Result<(), StorageError> {
+        self.0.retain_shared(keep, before)
     }
 
     fn read_stream(&self, handle: &StreamHandle) -> Result<Vec<u8>, StorageError> {

@@ -234,12 +234,20 @@ pub enum EventKind {
         checkpoint: CheckpointId,
     },
     /// All barriers are there, the barrier went on, and the state is captured: what follows cannot change it.
-    /// The synchronous part lasts until `sync_until_us`; then `size_bytes` of state remain to be written.
+    /// The synchronous part lasts until `sync_until_us`; then `upload_bytes` of `size_bytes` of state remain to be
+    /// written: all of it, or what an incremental checkpoint has anew.
     SnapshotStarted {
         subtask: SubtaskId,
         checkpoint: CheckpointId,
         sync_until_us: u64,
         size_bytes: u64,
+        upload_bytes: u64,
+    },
+    /// The files of the subtask's database were merged.
+    Compacted {
+        subtask: SubtaskId,
+        files_before: u32,
+        files_after: u32,
     },
     /// These records of `channel` became part of the checkpoint: the barrier overtook them.
     InFlightPersisted {
@@ -304,6 +312,16 @@ pub enum EventKind {
         subtask: SubtaskId,
         checkpoint: CheckpointId,
     },
+    /// The checkpoint refers to these files, which others may refer to, too.
+    SharedRegistered {
+        subtask: SubtaskId,
+        checkpoint: CheckpointId,
+        files: Vec<SharedUse>,
+    },
+    /// No retained checkpoint refers to these files any more, and they are deleted.
+    SharedDiscarded {
+        files: Vec<String>,
+    },
     /// An acknowledgement that changed nothing: of a decided checkpoint, or a second one.
     AckIgnored {
         subtask: SubtaskId,
@@ -357,6 +375,16 @@ pub enum EventKind {
         checkpoint: CheckpointId,
         outcome: Outcome,
     },
+}
+
+/// A file that a checkpoint refers to and others may, too.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedUse {
+    pub name: String,
+    /// The checkpoint that has uploaded it.
+    pub created_by: CheckpointId,
+    /// What its entries take: the same on every machine.
+    pub entry_bytes: u64,
 }
 
 /// At which end of a channel records were when they became part of a checkpoint.

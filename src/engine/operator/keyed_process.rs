@@ -99,12 +99,22 @@ impl KeyedProcess {
         cleaned: Vec<Key>,
         out: &mut E,
     ) -> Result<(), StateError> {
-        for other in cleaned.into_iter().filter(|other| other != key) {
-            let entries = self.state.contents_of(self.descriptor.id, &other)?;
-            out.on_entries_cleaned(&self.key.with_label(other), entries);
-        }
+        let others: Vec<Key> = cleaned.into_iter().filter(|other| other != key).collect();
+        self.tell_cleaned(&others, out)?;
         let entries = self.state.contents_of(self.descriptor.id, key)?;
         out.on_entries_changed(key, entries, record.origin);
+        Ok(())
+    }
+
+    /// Tell what is stored now of keys that a clean-up has been at.
+    ///
+    /// # Errors
+    /// The state backend failed.
+    pub fn tell_cleaned<E: Effects>(&self, keys: &[Key], out: &mut E) -> Result<(), StateError> {
+        for key in keys {
+            let entries = self.state.contents_of(self.descriptor.id, key)?;
+            out.on_entries_cleaned(&self.key.with_label(key.clone()), entries);
+        }
         Ok(())
     }
 

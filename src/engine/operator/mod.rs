@@ -198,6 +198,17 @@ impl Operator {
         }
     }
 
+    /// Tell what is stored now of keys that a clean-up of its state has been at.
+    ///
+    /// # Errors
+    /// The state backend failed.
+    pub fn tell_cleaned<E: Effects>(&self, keys: &[Key], out: &mut E) -> Result<(), StateError> {
+        match self {
+            Self::KeyedProcess(process) => process.tell_cleaned(keys, out),
+            _ => Ok(()),
+        }
+    }
+
     /// The logical size of all its state, in bytes.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {

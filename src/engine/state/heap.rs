@@ -18,7 +18,9 @@ use super::window_table::WindowTable;
 use super::{OwnedGroups, StateError, Window, add_exactly};
 use crate::engine::storage::bytes::Malformed;
 use crate::engine::storage::{CheckpointStorage, KeyedStateHandle, StorageError};
-use crate::model::{CheckpointId, Decimal, EventTime, Key, SavepointFormat, TimeWindow};
+use crate::model::{
+    CheckpointId, Decimal, EventTime, Key, SavepointFormat, StateOptions, TimeWindow,
+};
 
 /// Keyed state on the heap.
 #[derive(Debug)]
@@ -30,6 +32,7 @@ pub struct HeapBackend {
     pub(super) declared: Declared,
     /// Where the clean-up of expired entries goes on.
     pub(super) cursor: Cursor,
+    is_synchronous: bool,
 }
 
 /// All state of one key group.
@@ -86,7 +89,7 @@ impl Group {
 }
 
 impl HeapBackend {
-    pub(super) fn new(owned: OwnedGroups) -> Self {
+    pub(super) fn new(options: StateOptions, owned: OwnedGroups) -> Self {
         let mut groups = Vec::new();
         groups.resize_with(owned.count(), Group::default);
         Self {
@@ -95,7 +98,12 @@ impl HeapBackend {
             size_bytes: 0,
             declared: Declared::default(),
             cursor: Cursor::default(),
+            is_synchronous: !options.asynchronous,
         }
+    }
+
+    pub(super) fn is_synchronous(&self) -> bool {
+        self.is_synchronous
     }
 
     /// Read those groups of `handles` that are owned. A group that is in none of them is empty.
@@ -103,11 +111,12 @@ impl HeapBackend {
     /// # Errors
     /// As for [`super::KeyedBackend::restore`]. The handles must be ones that the heap can read.
     pub(super) fn restore(
+        options: StateOptions,
         owned: OwnedGroups,
         handles: &[&KeyedStateHandle],
         storage: &dyn CheckpointStorage,
     ) -> Result<Self, StateError> {
-        let mut backend = Self::new(owned);
+        let mut backend = Self::new(options, owned);
         for handle in handles {
             let is_canonical = matches!(handle, KeyedStateHandle::Savepoint { .. });
             let (KeyedStateHandle::KeyGroups { stream, offsets }

@@ -40,14 +40,14 @@ use super::storage::bytes::Malformed;
 use super::storage::{CheckpointStorage, KeyedStateHandle, StorageError};
 use crate::model::{
     BackendKind, CheckpointId, Decimal, EventTime, Key, KeyContents, SavepointFormat, StateEntry,
-    TimeWindow,
+    StateOptions, TimeWindow,
 };
 
 pub use cell::{StateDescriptor, StateId};
 pub use error::StateError;
 pub use exact::add_exactly;
 pub use heap::{HeapBackend, HeapSnapshot};
-pub use rocks::{RocksDbBackend, RocksDbSnapshot};
+pub use rocks::{RocksDbBackend, RocksDbSnapshot, TableFile};
 
 pub use ttl::KeyedState;
 
@@ -59,6 +59,37 @@ pub type Window = (TimeWindow, Key, Decimal);
 
 /// A cell and its entries.
 pub type CellContents = (CellId, Vec<Entry>);
+
+/// What a merge of a database's files has come to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compaction {
+    pub files_before: u32,
+    pub files_after: u32,
+    /// The keys of which something had expired and is gone, sorted.
+    pub cleaned: Vec<Key>,
+}
+
+/// How a backend is made, and how it works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BackendSetup {
+    pub kind: BackendKind,
+    pub options: StateOptions,
+    /// Nothing happens by itself: files are written and merged at moments that follow from what was done with the state.
+    pub is_stepped: bool,
+    /// What is restored lies where the next snapshots go, which may refer to it.
+    pub continues: bool,
+}
+
+impl From<BackendKind> for BackendSetup {
+    fn from(kind: BackendKind) -> Self {
+        Self {
+            kind,
+            options: StateOptions::default(),
+            is_stepped: true,
+            continues: false,
+        }
+    }
+}
 
 /// The keyed state of one subtask (Flink: `AbstractKeyedStateBackend`). Dropping it removes what it has on disk.
 #[derive(Debug)]
@@ -77,15 +108,18 @@ impl KeyedBackend {
     /// # Errors
     /// The folder exists or cannot be made; RocksDB's; or the key groups are not within the max parallelism.
     pub fn open(
-        kind: BackendKind,
+        setup: impl Into<BackendSetup>,
         dir: &Path,
         max_parallelism: u32,
         key_groups: RangeInclusive<u32>,
     ) -> Result<Self, StateError> {
+        let setup = setup.into();
         let owned = OwnedGroups::new(max_parallelism, &key_groups)?;
-        Ok(match kind {
-            BackendKind::Heap => Self::Heap(HeapBackend::new(owned)),
-            BackendKind::RocksDb => Self::RocksDb(Box::new(RocksDbBackend::open(dir, owned)?)),
+        Ok(match setup.kind {
+            BackendKind::Heap => Self::Heap(HeapBackend::new(setup.options, owned)),
+            BackendKind::RocksDb => {
+                Self::RocksDb(Box::new(RocksDbBackend::open(setup, dir, owned)?))
+            }
         })
     }
 
@@ -96,13 +130,15 @@ impl KeyedBackend {
     /// As for [`open`](Self::open); a handle is another backend's own, or has a key that is not in its group, as when the
     /// max parallelism was another one; two handles have the same group; a stream that is needed is damaged.
     pub fn restore(
-        kind: BackendKind,
+        setup: impl Into<BackendSetup>,
         dir: &Path,
         max_parallelism: u32,
         key_groups: RangeInclusive<u32>,
         handles: &[&KeyedStateHandle],
         storage: &dyn CheckpointStorage,
     ) -> Result<Self, StateError> {
+        let setup = setup.into();
+        let kind = setup.kind;
         let owned = OwnedGroups::new(max_parallelism, &key_groups)?;
         let mut needed = Vec::new();
         let mut seen = BTreeSet::new();
@@ -124,9 +160,14 @@ impl KeyedBackend {
             }
         }
         Ok(match kind {
-            BackendKind::Heap => Self::Heap(HeapBackend::restore(owned, &needed, storage)?),
+            BackendKind::Heap => Self::Heap(HeapBackend::restore(
+                setup.options,
+                owned,
+                &needed,
+                storage,
+            )?),
             BackendKind::RocksDb => Self::RocksDb(Box::new(RocksDbBackend::restore(
-                dir, owned, &needed, storage,
+                setup, dir, owned, &needed, storage,
             )?)),
         })
     }
@@ -232,6 +273,15 @@ impl KeyedBackend {
         }
     }
 
+    /// Whether a snapshot is also written in its synchronous part.
+    #[must_use]
+    pub fn is_synchronous(&self) -> bool {
+        match self {
+            Self::Heap(heap) => heap.is_synchronous(),
+            Self::RocksDb(_) => false,
+        }
+    }
+
     /// The synchronous part of a snapshot of state that lives for ever.
     ///
     /// # Errors
@@ -253,6 +303,48 @@ impl KeyedBackend {
             Self::Heap(heap) => KeyedSnapshot::Heap(heap.snapshot(now_ms)),
             Self::RocksDb(rocks) => KeyedSnapshot::RocksDb(rocks.snapshot(checkpoint, now_ms)?),
         })
+    }
+
+    /// The snapshot for `checkpoint` is written: later ones may refer to its files, once it is complete.
+    pub fn on_written(&mut self, checkpoint: CheckpointId, handle: &KeyedStateHandle) {
+        if let Self::RocksDb(rocks) = self {
+            rocks.on_written(checkpoint, handle);
+        }
+    }
+
+    /// `checkpoint` is complete, and will be there as long as a later one refers to it.
+    pub fn on_complete(&mut self, checkpoint: CheckpointId) {
+        if let Self::RocksDb(rocks) = self {
+            rocks.on_complete(checkpoint);
+        }
+    }
+
+    pub fn on_aborted(&mut self, checkpoint: CheckpointId) {
+        if let Self::RocksDb(rocks) = self {
+            rocks.on_aborted(checkpoint);
+        }
+    }
+
+    /// After a snapshot, at `now_ms` in processing time: merge files if enough have gathered. None: not now.
+    ///
+    /// # Errors
+    /// RocksDB's.
+    pub fn compact_if_due(&mut self, now_ms: u64) -> Result<Option<Compaction>, StateError> {
+        match self {
+            Self::Heap(_) => Ok(None),
+            Self::RocksDb(rocks) => rocks.compact_if_due(now_ms),
+        }
+    }
+
+    /// Merge all files now, and leave out what has expired at `now_ms`. None: there are none, since this is the heap.
+    ///
+    /// # Errors
+    /// RocksDB's.
+    pub fn compact(&mut self, now_ms: u64) -> Result<Option<Compaction>, StateError> {
+        match self {
+            Self::Heap(_) => Ok(None),
+            Self::RocksDb(rocks) => rocks.compact(now_ms).map(Some),
+        }
     }
 
     /// The operator is about to use this state, before its first record.
@@ -310,24 +402,6 @@ impl KeyedBackend {
             .collect())
     }
 
-    /// Have RocksDB rewrite its files, and leave out what has expired at `now_ms`. Returns the keys that have lost
-    /// something by it, sorted. The heap has nothing to compact.
-    ///
-    /// # Errors
-    /// RocksDB's.
-    pub fn compact(&mut self, now_ms: u64) -> Result<Vec<Key>, StateError> {
-        match self {
-            Self::Heap(_) => Ok(Vec::new()),
-            Self::RocksDb(rocks) => {
-                let dropped = rocks.compact(now_ms)?;
-                let mut keys: Vec<Key> = dropped.into_iter().map(|id| id.key).collect();
-                keys.sort_unstable();
-                keys.dedup();
-                Ok(keys)
-            }
-        }
-    }
-
     fn cell(&mut self, id: &CellId) -> Result<Option<Vec<Entry>>, StateError> {
         match self {
             Self::Heap(heap) => heap.cell(id),
@@ -358,6 +432,17 @@ impl KeyedBackend {
             Self::RocksDb(_) => Vec::new(),
         }
     }
+
+    /// The files in which the state lies on this machine; the heap has none.
+    ///
+    /// # Errors
+    /// RocksDB's.
+    pub fn table_files(&self) -> Result<Vec<TableFile>, StateError> {
+        match self {
+            Self::Heap(_) => Ok(Vec::new()),
+            Self::RocksDb(rocks) => rocks.table_files(),
+        }
+    }
 }
 
 /// State as it was at one moment, not yet written to the checkpoint storage. Dropping it, written or not, leaves
@@ -375,6 +460,16 @@ impl KeyedSnapshot {
         match self {
             Self::Heap(heap) => heap.size_bytes(),
             Self::RocksDb(rocks) => rocks.size_bytes(),
+        }
+    }
+
+    /// What the asynchronous part will write of it, in bytes of entries: all, or what the base of an incremental snapshot
+    /// does not have. The same on every machine.
+    #[must_use]
+    pub fn upload_bytes(&self) -> u64 {
+        match self {
+            Self::Heap(heap) => heap.size_bytes(),
+            Self::RocksDb(rocks) => rocks.upload_bytes(),
         }
     }
 

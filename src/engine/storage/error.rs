@@ -41,6 +41,17 @@ pub enum StorageError {
         limit_bytes: u64,
     },
 
+    /// Flink: the acknowledgement exceeds `pekko.framesize` and is not sent.
+    #[error(
+        "the state of {owner} is {size_bytes} bytes, and one message to the JobManager takes at most {limit_bytes}, \
+         whatever its heap may take. Choose the file system as checkpoint storage"
+    )]
+    FrameSize {
+        owner: String,
+        size_bytes: u64,
+        limit_bytes: u64,
+    },
+
     #[error("{} is missing. Restore an older retained checkpoint", file.display())]
     Missing { file: PathBuf },
 
@@ -138,6 +149,7 @@ impl StorageError {
             | Self::AlreadyBegun { .. }
             | Self::AlreadyWritten { .. }
             | Self::Oversize { .. }
+            | Self::FrameSize { .. }
             | Self::NotInMemory { .. } => false,
         }
     }

@@ -1,7 +1,11 @@
 //! Checkpoints in a folder, `chk-N/_metadata` and state files; or a single snapshot that a folder is.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+mod part;
+mod shared;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,8 +13,14 @@ use super::file_name::state_file_name;
 use super::snapshots::snapshots_in;
 use super::{CheckpointMetadata, CheckpointStorage, StorageError, StreamHandle};
 use crate::model::CheckpointId;
+use part::{Part, read_checked, remove_folder, sync_folder};
+
+pub(super) use part::read_file;
 
 pub(super) const METADATA: &str = "_metadata";
+
+/// The folder beside the checkpoints' own, for files that several of them refer to.
+pub const SHARED: &str = "shared";
 
 /// A folder of checkpoints (Flink: `FileSystemCheckpointStorage`).
 ///
@@ -24,6 +34,8 @@ pub struct FileSystemStorage {
     layout: Layout,
     inline_threshold_bytes: u32,
     naming: Mutex<()>,
+    /// The shared files that were written here, and by which checkpoint each: also those that nobody has acknowledged.
+    shared: Mutex<BTreeMap<String, CheckpointId>>,
 }
 
 /// What a storage's folder holds.
@@ -50,6 +62,7 @@ impl FileSystemStorage {
             layout,
             inline_threshold_bytes,
             naming: Mutex::default(),
+            shared: Mutex::default(),
         }
     }
 
@@ -121,11 +134,18 @@ impl FileSystemStorage {
         bytes: &[u8],
     ) -> Result<(), StorageError> {
         let folder = self.folder(checkpoint);
-        let part = Part {
-            path: folder.join(format!(".part-{name}")),
-            target: folder.join(name),
-            checkpoint,
-        };
+        self.write_part(
+            &Part {
+                path: folder.join(format!(".part-{name}")),
+                target: folder.join(name),
+                folder,
+                checkpoint,
+            },
+            bytes,
+        )
+    }
+
+    fn write_part(&self, part: &Part, bytes: &[u8]) -> Result<(), StorageError> {
         let file = {
             let _names = self.lock_names();
             part.create()?
@@ -139,94 +159,6 @@ impl FileSystemStorage {
             let _ = fs::remove_file(&part.path);
         }
         written
-    }
-}
-
-/// A file that is not yet complete. No complete file's name begins with a dot.
-struct Part {
-    path: PathBuf,
-    target: PathBuf,
-    checkpoint: CheckpointId,
-}
-
-impl Part {
-    fn create(&self) -> Result<File, StorageError> {
-        OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&self.path)
-            .map_err(|source| self.error("create", source))
-    }
-
-    fn fill(&self, mut file: File, bytes: &[u8]) -> Result<(), StorageError> {
-        file.write_all(bytes)
-            .and_then(|()| file.sync_all())
-            .map_err(|source| self.error("write", source))
-    }
-
-    fn publish(&self) -> Result<(), StorageError> {
-        if self.target.exists() {
-            return Err(self.error("write", ErrorKind::AlreadyExists.into()));
-        }
-        fs::rename(&self.path, &self.target).map_err(|source| self.error("write", source))
-    }
-
-    fn error(&self, action: &'static str, source: io::Error) -> StorageError {
-        match source.kind() {
-            ErrorKind::NotFound => StorageError::NotOpen {
-                checkpoint: self.checkpoint,
-            },
-            ErrorKind::AlreadyExists => StorageError::AlreadyWritten {
-                file: self.target.clone(),
-            },
-            _ => StorageError::io(action, &self.target)(source),
-        }
-    }
-}
-
-/// Make the names in `folder` durable. Other systems than Unix cannot open a folder, and need not.
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    if cfg!(unix) {
-        File::open(folder)?.sync_all()?;
-    }
-    Ok(())
-}
-
-pub(super) fn read_file(file: &Path) -> Result<Vec<u8>, StorageError> {
-    fs::read(file).map_err(|source| match source.kind() {
-        ErrorKind::NotFound => StorageError::Missing {
-            file: file.to_owned(),
-        },
-        _ => StorageError::io("read", file)(source),
-    })
-}
-
-fn read_checked(file: &Path, size_bytes: u64, crc32: u32) -> Result<Vec<u8>, StorageError> {
-    let bytes = read_file(file)?;
-    if bytes.len() as u64 != size_bytes {
-        return Err(StorageError::Torn {
-            file: file.to_owned(),
-            expected_bytes: size_bytes,
-            found_bytes: bytes.len() as u64,
-        });
-    }
-    let found_crc32 = crc32fast::hash(&bytes);
-    if found_crc32 != crc32 {
-        return Err(StorageError::Altered {
-            file: file.to_owned(),
-            expected_crc32: crc32,
-            found_crc32,
-        });
-    }
-    Ok(bytes)
-}
-
-fn remove_folder(folder: &Path) -> Result<(), StorageError> {
-    match fs::remove_dir_all(folder) {
-        Err(source) if source.kind() != ErrorKind::NotFound => {
-            Err(StorageError::io("remove", folder)(source))
-        }
-        _ => Ok(()),
     }
 }
 
@@ -284,9 +216,31 @@ impl CheckpointStorage for FileSystemStorage {
         })
     }
 
+    fn write_shared(
+        &self,
+        checkpoint: CheckpointId,
+        name: &str,
+        bytes: &[u8],
+    ) -> Result<StreamHandle, StorageError> {
+        self.share(checkpoint, name, bytes)
+    }
+
+    fn retain_shared(
+        &self,
+        keep: &BTreeSet<String>,
+        before: CheckpointId,
+    ) -> Result<(), StorageError> {
+        self.unshare(keep, before)
+    }
+
     fn read_stream(&self, handle: &StreamHandle) -> Result<Vec<u8>, StorageError> {
         match handle {
             StreamHandle::Inline(bytes) => Ok(bytes.to_vec()),
+            StreamHandle::Shared {
+                name,
+                size_bytes,
+                crc32,
+            } => read_checked(&self.shared_file(name), *size_bytes, *crc32),
             StreamHandle::File {
                 checkpoint,
                 name,
@@ -308,6 +262,10 @@ impl CheckpointStorage for FileSystemStorage {
             ErrorKind::NotFound => StorageError::NotOpen { checkpoint },
             _ => StorageError::io("sync", &folder)(source),
         })?;
+        if metadata.streams().any(|it| it.shared_name().is_some()) {
+            let shared = self.shared_folder();
+            sync_folder(&shared).map_err(StorageError::io("sync", &shared))?;
+        }
         let bytes = metadata.encode();
         self.write_file(checkpoint, METADATA, &bytes)?;
         sync_folder(&folder).map_err(StorageError::io("sync", &folder))?;
@@ -328,12 +286,20 @@ impl CheckpointStorage for FileSystemStorage {
         };
         // What an earlier, failed discard may have left.
         remove_folder(&doomed)?;
+        let unshared = match self.layout {
+            Layout::Opened => self.exclusively_shared(),
+            // The coordinator knows.
+            Layout::Many | Layout::Single => Vec::new(),
+        };
         {
             let _names = self.lock_names();
             match fs::rename(&folder, &doomed) {
                 Err(source) if source.kind() == ErrorKind::NotFound => return Ok(()),
                 renamed => renamed.map_err(StorageError::io("remove", &folder))?,
             }
+        }
+        for name in unshared {
+            self.remove_shared(&name)?;
         }
         remove_folder(&doomed)
     }
@@ -365,10 +331,14 @@ impl CheckpointStorage for FileSystemStorage {
             },
             _ => StorageError::io("read", &folder)(source),
         })?;
-        entries
+        let own_bytes = entries
             .map(|entry| Ok(entry?.metadata()?.len()))
             .sum::<io::Result<u64>>()
-            .map_err(StorageError::io("read", &folder))
+            .map_err(StorageError::io("read", &folder))?;
+        let metadata = self.read_metadata(checkpoint).ok();
+        let streams = metadata.iter().flat_map(CheckpointMetadata::streams);
+        let shared = streams.filter(|stream| stream.shared_name().is_some());
+        Ok(own_bytes + shared.map(StreamHandle::size_bytes).sum::<u64>())
     }
 
     fn location(&self) -> Option<&Path> {

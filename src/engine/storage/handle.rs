@@ -18,6 +18,13 @@ pub enum StreamHandle {
         size_bytes: u64,
         crc32: u32,
     },
+    /// A file that several checkpoints of a run may refer to, beside their folders.
+    Shared {
+        /// As the writer called it: no two files of a run are called so.
+        name: String,
+        size_bytes: u64,
+        crc32: u32,
+    },
 }
 
 impl StreamHandle {
@@ -25,9 +32,28 @@ impl StreamHandle {
     pub fn size_bytes(&self) -> u64 {
         match self {
             Self::Inline(bytes) => bytes.len() as u64,
-            Self::File { size_bytes, .. } => *size_bytes,
+            Self::File { size_bytes, .. } | Self::Shared { size_bytes, .. } => *size_bytes,
         }
     }
+
+    /// The name of a shared file; none: it is nobody else's.
+    #[must_use]
+    pub fn shared_name(&self) -> Option<&str> {
+        match self {
+            Self::Shared { name, .. } => Some(name),
+            Self::Inline(_) | Self::File { .. } => None,
+        }
+    }
+}
+
+/// A file of RocksDB with its entries, which later checkpoints need not upload again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedFile {
+    /// The checkpoint that has uploaded it.
+    pub created_by: CheckpointId,
+    /// What its entries take, in bytes: the same on every machine, other than the file's size.
+    pub entry_bytes: u64,
+    pub stream: StreamHandle,
 }
 
 /// The keyed state of one subtask in a checkpoint.
@@ -39,13 +65,15 @@ pub enum KeyedStateHandle {
         /// Each key group and where in the stream it begins, in order. Empty groups are there too.
         offsets: Vec<(u32, u64)>,
     },
-    /// RocksDB's own: all files of its checkpoint (Flink: `IncrementalRemoteKeyedStateHandle` with nothing shared).
+    /// RocksDB's own: all files of its checkpoint (Flink: `IncrementalRemoteKeyedStateHandle`).
     RocksDb {
         /// The key groups in it are this one and those after it.
         first_group: u32,
         group_count: u32,
-        /// RocksDB's own name for each file, sorted.
-        files: Vec<(String, StreamHandle)>,
+        /// Of an incremental checkpoint: the files with the entries, by RocksDB's own name for each, sorted.
+        shared: Vec<(String, SharedFile)>,
+        /// All others, the same: a checkpoint that is not incremental has all its files here.
+        private: Vec<(String, StreamHandle)>,
     },
     /// The canonical form of a savepoint, which any backend writes and reads (Flink: `KeyGroupsSavepointStateHandle`).
     Savepoint {
@@ -95,29 +123,60 @@ impl KeyedStateHandle {
     }
 
     pub fn streams(&self) -> impl Iterator<Item = &StreamHandle> {
-        let (one, many) = match self {
-            Self::KeyGroups { stream, .. } | Self::Savepoint { stream, .. } => {
-                (Some(stream), &[][..])
-            }
-            Self::RocksDb { files, .. } => (None, &files[..]),
+        let one = match self {
+            Self::KeyGroups { stream, .. } | Self::Savepoint { stream, .. } => Some(stream),
+            Self::RocksDb { .. } => None,
         };
-        one.into_iter().chain(many.iter().map(|(_, stream)| stream))
+        one.into_iter()
+            .chain(self.files().map(|(_, stream)| stream))
+    }
+
+    /// RocksDB's files, those that are shared first; no others have any.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &StreamHandle)> {
+        let (shared, private) = match self {
+            Self::RocksDb {
+                shared, private, ..
+            } => (&shared[..], &private[..]),
+            Self::KeyGroups { .. } | Self::Savepoint { .. } => (&[][..], &[][..]),
+        };
+        let shared = shared.iter().map(|(name, file)| (&**name, &file.stream));
+        shared.chain(private.iter().map(|(name, stream)| (&**name, stream)))
+    }
+
+    /// The files that other checkpoints may refer to, too.
+    pub fn shared(&self) -> impl Iterator<Item = &SharedFile> {
+        let shared = match self {
+            Self::RocksDb { shared, .. } => &shared[..],
+            Self::KeyGroups { .. } | Self::Savepoint { .. } => &[],
+        };
+        shared.iter().map(|(_, file)| file)
     }
 
     pub fn streams_mut(&mut self) -> impl Iterator<Item = &mut StreamHandle> {
-        let (one, many) = match self {
+        let (one, shared, private) = match self {
             Self::KeyGroups { stream, .. } | Self::Savepoint { stream, .. } => {
-                (Some(stream), &mut [][..])
+                (Some(stream), &mut [][..], &mut [][..])
             }
-            Self::RocksDb { files, .. } => (None, &mut files[..]),
+            Self::RocksDb {
+                shared, private, ..
+            } => (None, &mut shared[..], &mut private[..]),
         };
-        one.into_iter()
-            .chain(many.iter_mut().map(|(_, stream)| stream))
+        let shared = shared.iter_mut().map(|(_, file)| &mut file.stream);
+        let private = private.iter_mut().map(|(_, stream)| stream);
+        one.into_iter().chain(shared).chain(private)
     }
 
     /// What its streams take, in bytes. Physical, hence other on each backend and machine.
     #[must_use]
     pub fn stored_bytes(&self) -> u64 {
         self.streams().map(StreamHandle::size_bytes).sum()
+    }
+
+    /// What `checkpoint` has written anew of that, in bytes (Flink: `getCheckpointedSize`).
+    #[must_use]
+    pub fn uploaded_bytes(&self, checkpoint: CheckpointId) -> u64 {
+        let reused = self.shared().filter(|file| file.created_by != checkpoint);
+        let reused: u64 = reused.map(|file| file.stream.size_bytes()).sum();
+        self.stored_bytes() - reused
     }
 }

@@ -1,6 +1,6 @@
 //! Checkpoints in the JobManager's heap: gone with the run, and small.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -93,9 +93,30 @@ impl CheckpointStorage for MemoryStorage {
         Ok(StreamHandle::Inline(bytes.into()))
     }
 
+    /// Nothing is shared here: every metadata holds all of its bytes.
+    fn write_shared(
+        &self,
+        checkpoint: CheckpointId,
+        name: &str,
+        bytes: &[u8],
+    ) -> Result<StreamHandle, StorageError> {
+        self.write_stream(checkpoint, name, bytes)
+    }
+
+    fn retain_shared(
+        &self,
+        _keep: &BTreeSet<String>,
+        _before: CheckpointId,
+    ) -> Result<(), StorageError> {
+        Ok(())
+    }
+
     fn read_stream(&self, handle: &StreamHandle) -> Result<Vec<u8>, StorageError> {
         match handle {
             StreamHandle::Inline(bytes) => Ok(bytes.to_vec()),
+            StreamHandle::Shared { name, .. } => Err(StorageError::Missing {
+                file: PathBuf::from(format!("the state {name} in the JobManager's heap")),
+            }),
             StreamHandle::File {
                 checkpoint, name, ..
             } if self.slots().contains_key(checkpoint) => Err(StorageError::Missing {

@@ -1,7 +1,7 @@
 //! What a completed checkpoint says about itself: the `_metadata` file.
 //!
 //! ```text
-//! header   magic "LgCp" · version u32 · length of the payload u64 · CRC-32 of the payload u32     (20 bytes)
+//! header   magic "LgCp" · version u32 · length of the payload u64 · CRC-32 of version and payload u32    (20 bytes)
 //! payload  checkpoint u64 · kind u8 · backend u8 · operators · edges
 //! operator id (16 bytes) · uid · explicit u8 · name · parallelism u32 · max parallelism u32 · subtasks
 //! edge     from (16 bytes) · to (16 bytes) · partitioning u8
@@ -9,27 +9,32 @@
 //! list     name · distribution u8 · elements (bytes each)
 //! channel  side u8 (0 output, 1 input) · place u32 · stream
 //! keyed    0 · stream · [key group u32, offset u64]          one stream of key groups, the heap's
-//!          1 · first key group u32 · how many u32 · [file name, stream]     the files of a RocksDB checkpoint
+//!          1 · first key group u32 · how many u32 · files    those of a RocksDB checkpoint, in version 2
 //!          2 · as 0                                          one stream of key groups, canonical
+//!          3 · first key group u32 · how many u32 · shared · files          those of a RocksDB checkpoint
+//! shared   [file name, created by (checkpoint u64), bytes of its entries u64, stream]
+//! files    [file name, stream]
 //! stream   0 · bytes                                         in here
-//!          1 · checkpoint u64 · name · size u64 · CRC-32 u32 in a file
+//!          1 · checkpoint u64 · name · size u64 · CRC-32 u32 in a file of the checkpoint
+//!          2 · name · size u64 · CRC-32 u32                  in a shared file
 //! ```
 //!
-//! Numbers are big-endian. A list comes after its count (u32), a text or bytes after its length (u64). Any change
-//! of this layout needs a new version and a reader for the old one: the tests hold a version 2 file, byte by byte.
+//! In version 2 the checksum is of the payload alone. Numbers are big-endian. A list comes after its count (u32), a text or bytes after its length (u64). Any change
+//! of this layout needs a new version and a reader for the old one: the tests hold a file of version 2 and one of version 3, byte by byte.
 
 mod put;
 mod read;
 
 use std::sync::Arc;
 
-use super::{KeyedStateHandle, StreamHandle};
+use super::{KeyedStateHandle, SharedFile, StreamHandle};
 use crate::engine::event::ChannelSide;
 use crate::engine::plan::EdgePlan;
 use crate::model::{BackendKind, CheckpointId, OperatorId, SavepointFormat, SnapshotKind, Uid};
 
 const MAGIC: [u8; 4] = *b"LgCp";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
+const OLDEST_VERSION: u32 = 2;
 const HEADER_BYTES: usize = 20;
 
 /// The kinds of snapshots, by their numbers.
@@ -48,6 +53,16 @@ const KINDS: [SnapshotKind; 7] = {
         stop(Native, true),
     ]
 };
+
+/// As the header has it.
+fn checksum(version: u32, payload: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    if version > 2 {
+        hasher.update(&version.to_be_bytes());
+    }
+    hasher.update(payload);
+    hasher.finalize()
+}
 
 const FINISHED: u8 = 1;
 const HAS_KEYED: u8 = 4;
@@ -117,6 +132,25 @@ pub struct SubtaskState {
 }
 
 impl SubtaskState {
+    /// What of it lies in its handles, and so goes to the JobManager with the acknowledgement, in bytes.
+    #[must_use]
+    pub fn inline_bytes(&self) -> u64 {
+        let in_files = |stream: &StreamHandle| match stream {
+            StreamHandle::Inline(_) => 0,
+            StreamHandle::File { .. } | StreamHandle::Shared { .. } => stream.size_bytes(),
+        };
+        let keyed = self.keyed.iter().flat_map(KeyedStateHandle::streams);
+        let channels = self.channels.iter().map(|channel| &channel.stream);
+        let in_files: u64 = keyed.chain(channels).map(in_files).sum();
+        self.stored_bytes() - in_files
+    }
+
+    /// The files in which other checkpoints may have a part, too, each with its name.
+    pub fn shared_files(&self) -> impl Iterator<Item = (&str, &SharedFile)> {
+        let files = self.keyed.iter().flat_map(KeyedStateHandle::shared);
+        files.filter_map(|file| Some((file.stream.shared_name()?, file)))
+    }
+
     /// What its streams and lists take, in bytes.
     #[must_use]
     pub fn stored_bytes(&self) -> u64 {

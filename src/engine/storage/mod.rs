@@ -21,14 +21,15 @@ mod memory;
 mod metadata;
 mod snapshots;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::model::{CheckpointId, StorageKind};
+use crate::model::{CheckpointId, JobConfig, StorageKind};
 
 pub use error::StorageError;
-pub use file_system::FileSystemStorage;
-pub use handle::{KeyedStateHandle, StreamHandle};
+pub use file_system::{FileSystemStorage, SHARED};
+pub use handle::{KeyedStateHandle, SharedFile, StreamHandle};
 pub use memory::MemoryStorage;
 pub use metadata::{
     ChannelState, CheckpointMetadata, Distribution, ListState, OperatorState, SubtaskState,
@@ -60,6 +61,29 @@ pub trait CheckpointStorage: Send + Sync {
         name: &str,
         bytes: &[u8],
     ) -> Result<StreamHandle, StorageError>;
+
+    /// Keep `bytes` as a file called `name` that later checkpoints may refer to, too (Flink: `CheckpointedStateScope`
+    /// `SHARED`). It stays when `checkpoint` is discarded, until [`retain_shared`](Self::retain_shared) finds no use for it. What is small
+    /// enough lies in its handle, as with [`write_stream`](Self::write_stream).
+    ///
+    /// # Errors
+    /// As for [`write_stream`](Self::write_stream).
+    fn write_shared(
+        &self,
+        checkpoint: CheckpointId,
+        name: &str,
+        bytes: &[u8],
+    ) -> Result<StreamHandle, StorageError>;
+
+    /// Remove the shared files that checkpoints before `before` have written, save those in `keep`.
+    ///
+    /// # Errors
+    /// The disk's; as many as can be are removed even then.
+    fn retain_shared(
+        &self,
+        keep: &BTreeSet<String>,
+        before: CheckpointId,
+    ) -> Result<(), StorageError>;
 
     /// The bytes of a stream, exactly as they were written.
     ///
@@ -103,7 +127,8 @@ pub trait CheckpointStorage: Send + Sync {
     /// The folder cannot be read.
     fn list(&self) -> Result<Vec<CheckpointId>, StorageError>;
 
-    /// What `checkpoint` physically takes, in bytes: metadata and state files. Measured, and other on each backend.
+    /// What `checkpoint` physically takes, in bytes: metadata, state files, and the shared files that it refers to.
+    /// Measured, and other on each backend.
     ///
     /// # Errors
     /// There is no such checkpoint, or the folder cannot be read.
@@ -113,13 +138,19 @@ pub trait CheckpointStorage: Send + Sync {
     fn location(&self) -> Option<&Path>;
 }
 
+/// The largest message to the JobManager, which all that a subtask acknowledges must fit into (Flink:
+/// `pekko.framesize`).
+pub const MAX_FRAME_BYTES: u64 = 10 * 1024 * 1024;
+
 /// The storage that a job asks for; `root` (made if absent) is used by the file system only.
 ///
 /// # Errors
 /// The folder cannot be made.
-pub fn open(kind: StorageKind, root: &Path) -> Result<Arc<dyn CheckpointStorage>, StorageError> {
-    Ok(match kind {
-        StorageKind::JobManager => Arc::new(MemoryStorage::default()),
+pub fn open(config: &JobConfig, root: &Path) -> Result<Arc<dyn CheckpointStorage>, StorageError> {
+    Ok(match config.storage {
+        StorageKind::JobManager => Arc::new(MemoryStorage::with_limit(
+            config.state.max_state_bytes.into(),
+        )),
         StorageKind::FileSystem {
             inline_threshold_bytes,
         } => Arc::new(FileSystemStorage::create(root, inline_threshold_bytes)?),

@@ -5,6 +5,7 @@ use crate::engine::event::{AbortReason, ChannelSide};
 use crate::engine::gate::GateAction;
 use crate::engine::in_flight::InFlight;
 use crate::engine::plan::to_u32;
+use crate::engine::state::Compaction;
 use crate::engine::storage::{StorageError, SubtaskState};
 use crate::model::{CheckpointBarrier, CheckpointId, SnapshotKind, StreamEvent};
 
@@ -72,11 +73,10 @@ impl Subtask {
             return Err(TaskFailure::SyncPart);
         }
         let task = SnapshotTask {
-            is_copy: true,
+            is_synchronous: true,
             ..self.capture(barrier, out)?
         };
-        self.start(task, barrier.kind, out);
-        Ok(())
+        self.start(task, barrier.kind, out)
     }
 
     /// A subtask that does not run declines, and lets nobody wait for its barrier.
@@ -129,6 +129,9 @@ impl Subtask {
         if self.stopping == Some(checkpoint) {
             return Err(TaskFailure::StopFailed);
         }
+        if let Some(backend) = self.operator.keyed_mut() {
+            backend.on_aborted(checkpoint);
+        }
         self.writing.retain(|(id, _)| *id != checkpoint);
         self.end_recording(checkpoint, out);
         if checkpoint > self.newest {
@@ -155,6 +158,11 @@ impl Subtask {
             return false;
         };
         let (_, at_end) = self.writing.remove(place);
+        if let (Ok(state), Some(backend)) = (&result, self.operator.keyed_mut())
+            && let Some(handle) = &state.keyed
+        {
+            backend.on_written(checkpoint, handle);
+        }
         out.tell(match result {
             Ok(state) => TaskMessage::Acknowledge {
                 checkpoint,
@@ -251,11 +259,15 @@ impl Subtask {
             is_recording: self.recording.is_some(),
             ..self.capture(barrier, out)?
         };
-        self.start(task, barrier.kind, out);
-        Ok(())
+        self.start(task, barrier.kind, out)
     }
 
-    fn start<E: Effects>(&mut self, task: SnapshotTask, kind: SnapshotKind, out: &mut E) {
+    fn start<E: Effects>(
+        &mut self,
+        task: SnapshotTask,
+        kind: SnapshotKind,
+        out: &mut E,
+    ) -> Result<(), TaskFailure> {
         let checkpoint = task.checkpoint;
         let at_end = self.phase != Phase::Running;
         if at_end {
@@ -266,6 +278,36 @@ impl Subtask {
         if matches!(kind, SnapshotKind::StopWithSavepoint { .. }) {
             self.stopping = Some(checkpoint);
         }
+        let now_ms = out.processing_time_ms();
+        let backend = self.operator.keyed_mut();
+        let compaction = backend.map_or(Ok(None), |state| state.compact_if_due(now_ms))?;
+        self.tell_compacted(compaction, out)
+    }
+
+    /// Merge the files of the state's database now, if it is in one.
+    ///
+    /// # Errors
+    /// The state backend failed.
+    pub fn on_compact<E: Effects>(&mut self, out: &mut E) -> Result<(), TaskFailure> {
+        let now_ms = out.processing_time_ms();
+        let backend = self.operator.keyed_mut();
+        let compaction = backend.map_or(Ok(None), |state| state.compact(now_ms))?;
+        self.tell_compacted(compaction, out)
+    }
+
+    fn tell_compacted<E: Effects>(
+        &self,
+        compaction: Option<Compaction>,
+        out: &mut E,
+    ) -> Result<(), TaskFailure> {
+        let Some(compaction) = compaction else {
+            return Ok(());
+        };
+        if out.is_traced() {
+            self.operator.tell_cleaned(&compaction.cleaned, out)?;
+        }
+        out.on_compacted(&compaction);
+        Ok(())
     }
 
     /// The synchronous part of a snapshot.
@@ -279,6 +321,7 @@ impl Subtask {
         self.operator.before_snapshot(checkpoint, is_at_end, out)?;
         let now_ms = out.processing_time_ms();
         let keyed = self.operator.keyed_mut();
+        let is_synchronous = keyed.as_ref().is_some_and(|state| state.is_synchronous());
         let keyed = keyed.map(|state| state.snapshot_at(checkpoint, now_ms));
         Ok(SnapshotTask {
             checkpoint,
@@ -287,7 +330,7 @@ impl Subtask {
             lists: self.operator.list_states(),
             in_flight: Vec::new(),
             is_recording: false,
-            is_copy: false,
+            is_synchronous,
         })
     }
 

@@ -3,9 +3,9 @@
 use crate::engine::event::{AbortReason, ChannelSide};
 use crate::engine::in_flight::{self, InFlight};
 use crate::engine::operator::{External, Operator, TransactionError};
-use crate::engine::state::{KeyedSnapshot, StateError};
+use crate::engine::state::{Compaction, KeyedSnapshot, StateError};
 use crate::engine::storage::{
-    ChannelState, CheckpointStorage, ListState, StorageError, SubtaskState,
+    ChannelState, CheckpointStorage, ListState, MAX_FRAME_BYTES, StorageError, SubtaskState,
 };
 use crate::model::{
     ChannelId, CheckpointBarrier, CheckpointId, Decimal, EventTime, Key, Origin, Record,
@@ -73,6 +73,7 @@ pub trait Effects: External {
     fn on_late_dropped(&mut self, _record: &Record) {}
     fn on_watermark(&mut self, _watermark: EventTime) {}
     fn on_idleness(&mut self, _is_idle: bool) {}
+    fn on_compacted(&mut self, _compaction: &Compaction) {}
 }
 
 /// From a subtask to the coordinator.
@@ -104,11 +105,23 @@ pub struct SnapshotTask {
     pub in_flight: Vec<InFlight>,
     /// More of them may follow, until [`Effects::end_recording`].
     pub is_recording: bool,
-    /// Copied with the world standing still: all of the writing is in the synchronous part.
-    pub is_copy: bool,
+    /// All of the writing is in the synchronous part: the world stands still for it, or the heap's snapshots are not
+    /// asynchronous.
+    pub is_synchronous: bool,
 }
 
 impl SnapshotTask {
+    /// What of `size_bytes` of state will be written: an incremental snapshot leaves out what is there already.
+    #[must_use]
+    pub fn upload_bytes(&self, size_bytes: u64) -> u64 {
+        self.keyed
+            .as_ref()
+            .map_or(size_bytes, |keyed| match self.format {
+                None => keyed.upload_bytes() + size_bytes.saturating_sub(keyed.size_bytes()),
+                Some(_) => size_bytes,
+            })
+    }
+
     /// Write the captured state. May run on any thread, at any later time.
     ///
     /// # Errors
@@ -133,7 +146,7 @@ impl SnapshotTask {
                 stream: storage.write_stream(checkpoint, &name, &bytes)?,
             })
         };
-        Ok(SubtaskState {
+        let state = SubtaskState {
             finished: false,
             lists: self.lists,
             keyed: self.keyed.map(write).transpose()?,
@@ -142,7 +155,16 @@ impl SnapshotTask {
                 .iter()
                 .map(write_channel)
                 .collect::<Result<_, _>>()?,
-        })
+        };
+        let message_bytes = state.inline_bytes();
+        if message_bytes > MAX_FRAME_BYTES {
+            return Err(StorageError::FrameSize {
+                owner: owner.to_owned(),
+                size_bytes: message_bytes,
+                limit_bytes: MAX_FRAME_BYTES,
+            });
+        }
+        Ok(state)
     }
 }
 

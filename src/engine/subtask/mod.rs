@@ -288,6 +288,9 @@ impl Subtask {
             return Ok(());
         }
         self.completed = checkpoint;
+        if let Some(backend) = self.operator.keyed_mut() {
+            backend.on_complete(checkpoint);
+        }
         self.operator.on_complete(checkpoint, out)?;
         if self.stopping == Some(checkpoint) {
             self.stopping = None;

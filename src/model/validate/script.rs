@@ -95,6 +95,7 @@ fn command_problem(topology: &Topology, command: &Command) -> Option<String> {
             .iter()
             .find_map(|(uid, subtask)| subtask_problem(topology, uid, *subtask)),
         Command::CrashTaskManager { index } => no_such_task_manager(topology, *index),
+        Command::Compact { uid } => operator(topology, uid).err(),
         Command::Inject(fault) => fault_problem(topology, fault),
         Command::Restore {
             checkpoint: Some(CheckpointId(0)),

@@ -252,9 +252,28 @@ fn others(config: &JobConfig) -> impl Iterator<Item = Bounded> {
             0..=MAX_INLINE_THRESHOLD_BYTES,
         )),
     };
-    [Some(capacity), Some(slots), threshold]
-        .into_iter()
-        .flatten()
+    let state = [
+        (
+            "state.compaction_trigger",
+            "The number of files that are merged",
+            config.state.compaction_trigger.into(),
+            0..=1_000,
+        ),
+        (
+            "state.memory_mib",
+            "The memory of a database in MiB",
+            config.state.memory_mib.into(),
+            1..=4_096,
+        ),
+        (
+            "state.max_state_bytes",
+            "The largest state in the JobManager's heap in bytes",
+            config.state.max_state_bytes.into(),
+            1..=1 << 30,
+        ),
+    ];
+    let others = [Some(capacity), Some(slots), threshold];
+    others.into_iter().flatten().chain(state)
 }
 
 fn folder_problem(field: &'static str, title: &str, folder: Option<&PathBuf>) -> Option<Problem> {

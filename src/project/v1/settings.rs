@@ -7,6 +7,13 @@ use crate::model::{self, JobConfig};
 const DEFAULTS: JobConfig = JobConfig {
     seed: 1,
     backend: model::BackendKind::Heap,
+    state: model::StateOptions {
+        incremental: false,
+        asynchronous: true,
+        compaction_trigger: 4,
+        memory_mib: 12,
+        max_state_bytes: 5 * 1024 * 1024,
+    },
     storage: model::StorageKind::JobManager,
     checkpoint_dir: None,
     savepoint_dir: None,

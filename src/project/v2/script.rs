@@ -49,6 +49,8 @@ pub enum Command {
     CrashSeveral(Vec<(String, u32)>),
     /// `CrashTaskManager(0)`: with all its slots.
     CrashTaskManager(u32),
+    /// `Compact("sum")`: the files of its databases are merged.
+    Compact(String),
     /// `Inject(SyncPart, "sum", 0)`: what goes wrong next at subtask 0 of this operator.
     Inject(Fault, String, u32),
     /// From the latest completed checkpoint.
@@ -152,6 +154,7 @@ impl Command {
                 Self::CrashSeveral(subtasks.iter().map(named).collect())
             }
             model::Command::CrashTaskManager { index } => Self::CrashTaskManager(*index),
+            model::Command::Compact { uid } => Self::Compact(uid.to_string()),
             model::Command::Inject(fault) => Self::Inject(
                 Fault::from_model(fault.kind),
                 fault.uid.to_string(),
@@ -189,6 +192,9 @@ impl Command {
                 model::Command::CrashSeveral { subtasks }
             }
             Self::CrashTaskManager(index) => model::Command::CrashTaskManager { index },
+            Self::Compact(uid) => model::Command::Compact {
+                uid: Uid::new(&uid),
+            },
             Self::Inject(kind, uid, subtask) => model::Command::Inject(model::Fault {
                 kind: kind.into_model(),
                 uid: Uid::new(&uid),

@@ -9,6 +9,13 @@ use crate::model::{self, JobConfig};
 const DEFAULTS: JobConfig = JobConfig {
     seed: 1,
     backend: model::BackendKind::Heap,
+    state: model::StateOptions {
+        incremental: false,
+        asynchronous: true,
+        compaction_trigger: 4,
+        memory_mib: 12,
+        max_state_bytes: 5 * 1024 * 1024,
+    },
     storage: model::StorageKind::JobManager,
     checkpoint_dir: None,
     savepoint_dir: None,
@@ -58,6 +65,7 @@ silent! {
     pub struct Settings = JobConfig, DEFAULTS => {
         seed: u64,
         backend: Backend,
+        state: State,
         storage: Storage,
         checkpoint_dir: Folder,
         savepoint_dir: Folder,
@@ -93,6 +101,17 @@ pub enum Storage {
         #[serde(skip_serializing_if = "Option::is_none")]
         inline_threshold_bytes: Option<u32>,
     },
+}
+
+silent! {
+    /// The finer settings of the backend.
+    pub struct State = model::StateOptions, DEFAULTS.state => {
+        incremental: bool,
+        asynchronous: bool,
+        compaction_trigger: u32,
+        memory_mib: u32,
+        max_state_bytes: u32,
+    }
 }
 
 silent! {

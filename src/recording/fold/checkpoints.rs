@@ -1,11 +1,14 @@
 //! The fold of what the coordinator and the snapshots do.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::engine::event::{CheckpointKind, EventKind, Outcome};
+use crate::engine::event::{CheckpointKind, EventKind, Outcome, SharedUse};
 use crate::engine::plan::ExecutionGraph;
 use crate::model::{CheckpointId, SubtaskId};
-use crate::recording::view::{CheckpointStatus, CheckpointView, SnapshotView, StartView, View};
+use crate::recording::view::{
+    CheckpointStatus, CheckpointView, SharedFileView, SnapshotView, StartView, View,
+};
 
 impl View {
     fn edit_checkpoint(&mut self, id: CheckpointId, edit: impl FnOnce(&mut CheckpointView)) {
@@ -64,6 +67,14 @@ impl View {
             EventKind::SavepointStored { checkpoint, name } => {
                 self.savepoints.push((*checkpoint, name.clone()));
             }
+            EventKind::SharedRegistered {
+                checkpoint, files, ..
+            } => self.share(*checkpoint, files),
+            EventKind::SharedDiscarded { files } => {
+                for name in files {
+                    self.shared.remove(name);
+                }
+            }
             EventKind::StartedFrom { checkpoint, claim } => {
                 self.store.push(*checkpoint);
                 self.started_from = Some(StartView {
@@ -97,6 +108,18 @@ impl View {
                 outcome: Outcome::Aborted,
             } => self.stop_writing(*subtask, *checkpoint),
             _ => {}
+        }
+    }
+
+    fn share(&mut self, checkpoint: CheckpointId, files: &[SharedUse]) {
+        for file in files {
+            let known = self.shared.entry(file.name.clone());
+            let known = known.or_insert_with(|| SharedFileView {
+                created_by: file.created_by,
+                entry_bytes: file.entry_bytes,
+                used_by: BTreeSet::new(),
+            });
+            known.used_by.insert(checkpoint);
         }
     }
 
@@ -142,6 +165,7 @@ impl View {
             checkpoint,
             sync_until_us,
             size_bytes,
+            upload_bytes,
         } = *event
         else {
             return;
@@ -170,6 +194,7 @@ impl View {
             snapshot.captured_us = Some(at_us);
             snapshot.sync_until_us = Some(sync_until_us);
             snapshot.size_bytes = size_bytes;
+            snapshot.upload_bytes = upload_bytes;
             snapshot.offset = offset;
             snapshot.offsets = offsets;
             snapshot.rows = rows;

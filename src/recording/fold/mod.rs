@@ -36,6 +36,7 @@ impl View {
             checkpoints: BTreeMap::new(),
             store: Vec::new(),
             started_from: None,
+            shared: BTreeMap::new(),
             queued: Vec::new(),
             refused_triggers: 0,
             failover: None,

@@ -1,7 +1,7 @@
 //! Sentences about what the coordinator does.
 
 use super::{describe_outcome, describe_time};
-use crate::engine::event::{EventKind, IgnoredAck};
+use crate::engine::event::{EventKind, IgnoredAck, SharedUse};
 use crate::model::ClaimMode;
 use crate::recording::Recording;
 
@@ -93,6 +93,24 @@ impl Recording {
                     claim.name()
                 )
             }
+            EventKind::SharedRegistered {
+                subtask,
+                checkpoint,
+                files,
+            } => {
+                let is_new = |file: &&SharedUse| file.created_by == *checkpoint;
+                let new = files.iter().filter(is_new).count();
+                format!(
+                    "Checkpoint {checkpoint} refers to {} files of {}: {new} new, {} that were there.",
+                    files.len(),
+                    self.name(*subtask),
+                    files.len() - new
+                )
+            }
+            EventKind::SharedDiscarded { files } => format!(
+                "{} shared files that no retained checkpoint refers to are deleted.",
+                files.len()
+            ),
             EventKind::Released { checkpoint } => {
                 format!(
                     "Snapshot {checkpoint}, from which the job was started, is not needed any more; it stays."

@@ -202,9 +202,27 @@ impl Recording {
                 subtask,
                 checkpoint,
                 size_bytes,
+                upload_bytes,
+                ..
+            } if upload_bytes < size_bytes => format!(
+                "{} captures its state for checkpoint {checkpoint} ({size_bytes} B, {upload_bytes} B of it new).",
+                self.name(*subtask)
+            ),
+            EventKind::SnapshotStarted {
+                subtask,
+                checkpoint,
+                size_bytes,
                 ..
             } => format!(
                 "{} captures its state for checkpoint {checkpoint} ({size_bytes} B).",
+                self.name(*subtask)
+            ),
+            EventKind::Compacted {
+                subtask,
+                files_before,
+                files_after,
+            } => format!(
+                "{} merges the files of its database: {files_before} become {files_after}.",
                 self.name(*subtask)
             ),
             EventKind::SnapshotWritten {
@@ -251,6 +269,7 @@ impl Recording {
             Command::Restore {
                 checkpoint: Some(id),
             } => format!("restore checkpoint {id}"),
+            Command::Compact { uid } => format!("compact the files of {uid}"),
             Command::Stop => "cancel the job".to_owned(),
             Command::Suspend => "suspend the job".to_owned(),
             Command::Savepoint { format } => format!("take a {} savepoint", format.name()),

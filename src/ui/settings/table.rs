@@ -192,6 +192,53 @@ pub const INLINE: Setting = Setting::flink(
 )
 .formerly("state.storage.fs.memory-threshold");
 
+pub const NAMES: Setting = Setting::own(
+    "Names",
+    "Flink 1.13 parted where state lives from where checkpoints lie; before, one name said both.",
+);
+
+pub const CLASSIC: Setting = Setting::flink(
+    "State backend",
+    "state.backend",
+    "Up to 1.12 one name said both where state lives and where checkpoints lie; the line below says what it is today.",
+)
+.but("The classes were removed in 2.0.");
+
+pub const INCREMENTAL: Setting = Setting::flink(
+    "Incremental",
+    "execution.checkpointing.incremental",
+    "RocksDB uploads only the files that the last confirmed checkpoint does not have, into shared/.",
+)
+.formerly("state.backend.incremental")
+.but("The heap takes no notice: its snapshots are always whole.");
+
+pub const ASYNCHRONOUS: Setting = Setting::flink(
+    "Asynchronous",
+    "state.backend.async",
+    "Off, the heap writes its whole snapshot in the synchronous part: the subtask stands still for as long.",
+)
+.but("Without effect since 1.13: snapshots are always asynchronous.");
+
+pub const COMPACTION: Setting = Setting::flink(
+    "Compaction at",
+    "level0_file_num_compaction_trigger",
+    "So many new files of a database are merged into one, which the next checkpoint uploads whole; 0: only by hand.",
+)
+.but("RocksDB merges in the background; in the stepper it happens right after a snapshot, so that runs repeat.");
+
+pub const MEMORY: Setting = Setting::flink(
+    "Memory",
+    "state.backend.rocksdb.memory.fixed-per-slot",
+    "What each database takes for what it has not yet written, and for what it has read.",
+);
+
+pub const MAX_STATE: Setting = Setting::flink(
+    "At most",
+    "maxStateSize",
+    "The largest piece of state that the JobManager’s heap takes; a larger one fails its checkpoint, not the job.",
+)
+.but("Whatever this says: all that a subtask acknowledges must fit into one message of 10 MiB (pekko.framesize).");
+
 pub const CHECKPOINT_DIR: Setting = Setting::flink(
     "Checkpoint folder",
     "execution.checkpointing.dir",
@@ -258,7 +305,7 @@ pub const RESTORE: Setting =
 
 /// All settings of a job.
 #[cfg(test)]
-pub const ALL: [&Setting; 40] = [
+pub const ALL: [&Setting; 47] = [
     &INTERVAL,
     &MODE,
     &TIMEOUT,
@@ -287,6 +334,13 @@ pub const ALL: [&Setting; 40] = [
     &BACKEND,
     &STORAGE,
     &INLINE,
+    &NAMES,
+    &CLASSIC,
+    &INCREMENTAL,
+    &ASYNCHRONOUS,
+    &COMPACTION,
+    &MEMORY,
+    &MAX_STATE,
     &CHECKPOINT_DIR,
     &SAVEPOINT_DIR,
     &SLOTS,

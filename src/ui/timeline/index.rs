@@ -309,6 +309,7 @@ mod tests {
                     checkpoint,
                     sync_until_us: 60_000,
                     size_bytes: 9,
+                    upload_bytes: 0,
                 },
             ),
             event(90_000, EventKind::Completed { checkpoint }),

@@ -7,7 +7,10 @@ use super::attempt::Attempt;
 use super::wire::{Control, Meter};
 use super::{JobManager, Restore, TICK};
 use crate::engine::driver::faults::{MAX_ARMED, target_of};
-use crate::engine::driver::places::{AfterSavepoint, IS_STOPPING, NO_SAVEPOINT_DIR, crash_cause};
+use crate::engine::driver::places::{
+    AfterSavepoint, IS_STOPPING, NO_SAVEPOINT_DIR, check_has_files, crash_cause,
+};
+use crate::engine::driver::resources::setup_of;
 use crate::engine::event::{CheckpointKind, CommandOrigin, EventKind, JobStatus};
 use crate::model::{CheckpointId, Command, Fault, SubtaskId, Uid, When};
 
@@ -130,6 +133,16 @@ impl JobManager<'_> {
                 accept(self);
                 self.faults.arm(id, fault.clone());
             }
+            Command::Compact { uid } => {
+                check_has_files(self.job, uid)?;
+                let Some(attempt) = attempt else {
+                    return Err(format!("No subtask of {uid} runs now."));
+                };
+                accept(self);
+                for id in self.plan.subtasks_of(uid) {
+                    self.tell(Some(attempt), id, Control::Compact);
+                }
+            }
             Command::Restore { checkpoint } => {
                 let restore = self.load(*checkpoint)?;
                 accept(self);
@@ -208,7 +221,7 @@ impl JobManager<'_> {
         self.attempts += 1;
         let latest = self.coordinator.store().latest();
         self.resources.prepare_restore(
-            (self.plan, self.job.config.backend, self.attempts),
+            (self.plan, setup_of(&self.job.config, false), self.attempts),
             self.coordinator.store(),
             wanted.or(latest),
         )

@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::places::{AfterSavepoint, Places};
-use super::resources::{Prepared, Resources};
+use super::resources::{Prepared, Resources, setup_of};
 use super::rng::SplitMix64;
 use crate::engine::coordinator::restart::{RestartBackoff, Verdict};
 use crate::engine::coordinator::{CheckpointCoordinator, JobEnd};
@@ -106,7 +106,7 @@ pub fn run(
         .as_ref()
         .map(|start| (&*start.storage, start.checkpoint));
     let backend = job.config.backend;
-    let mut prepared = Some(resources.prepare(plan, backend, 0, from)?);
+    let mut prepared = Some(resources.prepare(plan, setup_of(&job.config, false), 0, from)?);
     let start = start.map(|start| (start.checkpoint, start.claim));
     let places = Arc::new(Places::new(
         resources.storage.clone(),

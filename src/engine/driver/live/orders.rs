@@ -76,6 +76,7 @@ impl JobManager<'_> {
             }
             Order::WriteMetadata(metadata) => self.write_metadata(&metadata),
             Order::Discard(checkpoint) => self.places.discard(checkpoint),
+            Order::RetainShared { keep, before } => self.places.retain_shared(&keep, before),
             Order::DiscardStart => {
                 if let Some(start) = &self.resources.start {
                     // What cannot be deleted is never read again.
@@ -92,7 +93,12 @@ impl JobManager<'_> {
         }
     }
 
-    fn tell(&mut self, attempt: Option<&Attempt<'_>>, subtask: SubtaskId, control: Control) {
+    pub(super) fn tell(
+        &mut self,
+        attempt: Option<&Attempt<'_>>,
+        subtask: SubtaskId,
+        control: Control,
+    ) {
         let told = attempt.is_none_or(|attempt| attempt.tell(subtask, control));
         if !told && self.status == JobStatus::Running {
             self.fail("A subtask does not answer.");

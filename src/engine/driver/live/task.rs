@@ -246,6 +246,7 @@ impl LiveTask<'_> {
                     self.wire.report(Report::Orphaned(checkpoint));
                 }
             }
+            Control::Compact => self.subtask.on_compact(&mut self.wire)?,
             Control::Die | Control::Release => {}
         }
         Ok(())
@@ -255,14 +256,20 @@ impl LiveTask<'_> {
     fn start_writers<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) {
         for task in std::mem::take(&mut self.wire.started) {
             let SnapshotTask { checkpoint, .. } = task;
+            let is_synchronous = task.is_synchronous;
             let (storage, owner) = (self.places.of(checkpoint), self.owner.clone());
             let (faults, id) = (self.wire.faults.clone(), self.wire.id);
             let to_self = self.to_self.clone();
-            scope.spawn(move || {
+            let write = move || {
                 let result = faults.write(id, (task, &owner), &*storage);
                 // A subtask that is gone has no more use for it.
                 let _ = to_self.send(Control::SnapshotEnd(checkpoint, result));
-            });
+            };
+            if is_synchronous {
+                write();
+            } else {
+                scope.spawn(write);
+            }
         }
     }
 }

@@ -39,6 +39,8 @@ pub enum Control {
         CheckpointId,
         Result<crate::engine::storage::SubtaskState, crate::engine::storage::StorageError>,
     ),
+    /// Merge the files of its state.
+    Compact,
     /// End this thread at once; what it has not handed on is lost.
     Die,
     /// End this thread and bring the state home.

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::Stepper;
-use crate::engine::driver::places::{IS_STOPPING, NO_SAVEPOINT_DIR, crash_cause};
+use crate::engine::driver::places::{IS_STOPPING, NO_SAVEPOINT_DIR, check_has_files, crash_cause};
 use crate::engine::event::{CheckpointKind, CommandOrigin, EventKind, JobStatus, SubtaskStatus};
 use crate::model::{Command, SubtaskId, Uid};
 
@@ -97,6 +97,13 @@ impl Stepper {
                 accept(self);
                 self.net.arm(id, fault.clone());
             }
+            Command::Compact { uid } => {
+                let ids = self.find_databases(uid)?;
+                accept(self);
+                for id in ids {
+                    self.turn(id, |subtask, turn| subtask.on_compact(turn));
+                }
+            }
             Command::Restore { checkpoint } => {
                 let (from, ready) = self.load(*checkpoint)?;
                 accept(self);
@@ -141,6 +148,20 @@ impl Stepper {
         } else {
             Err(NO_SAVEPOINT_DIR.to_owned())
         }
+    }
+
+    /// Those subtasks of an operator whose state lies in files now.
+    fn find_databases(&self, uid: &Uid) -> Result<Vec<SubtaskId>, String> {
+        let ids = self.plan.subtasks_of(uid);
+        check_has_files(&self.job, uid)?;
+        let is_up = |id: &SubtaskId| self.tasks[id.index()].subtask.is_some();
+        let up: Vec<SubtaskId> = ids.into_iter().filter(is_up).collect();
+        if up.is_empty() {
+            return Err(format!(
+                "No subtask of {uid} runs now. Restore the job first."
+            ));
+        }
+        Ok(up)
     }
 
     /// The subtask that is to crash, if it can.

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use super::{Ready, Stepper};
 use crate::engine::coordinator::JobEnd;
 use crate::engine::coordinator::restart::{RestartBackoff, Verdict};
-use crate::engine::driver::resources::Prepared;
+use crate::engine::driver::resources::{Prepared, setup_of};
 use crate::engine::event::{CommandOrigin, EventKind, JobStatus, SubtaskStatus};
 use crate::engine::in_flight::InFlight;
 use crate::engine::subtask::Subtask;
@@ -205,7 +205,7 @@ impl Stepper {
     ) -> Result<(Option<CheckpointId>, Vec<Ready>), String> {
         let store = self.coordinator.store();
         self.attempt += 1;
-        let target = (&*self.plan, self.job.config.backend, self.attempt);
+        let target = (&*self.plan, setup_of(&self.job.config, true), self.attempt);
         let wanted = wanted.or(store.latest());
         let (from, prepared) = self.resources.prepare_restore(target, store, wanted)?;
         Ok((from, read_states(prepared)?))

@@ -36,7 +36,7 @@ pub use action::Action;
 pub use project::{OpenTransaction, Projection, sorted_names};
 
 use super::places::{AfterSavepoint, Places};
-use super::resources::{Prepared, Resources};
+use super::resources::{Prepared, Resources, setup_of};
 use super::rng::SplitMix64;
 use failover::Recovery;
 use halt::Halt;
@@ -144,7 +144,8 @@ impl Stepper {
         let from = start
             .as_ref()
             .map(|start| (&*start.storage, start.checkpoint));
-        let ready = failover::read_states(resources.prepare(&plan, config.backend, 0, from)?)?;
+        let ready =
+            failover::read_states(resources.prepare(&plan, setup_of(config, true), 0, from)?)?;
         let start = start.map(|start| (start.checkpoint, start.claim));
         let task = |plan: &SubtaskPlan| Task {
             subtask: None,

@@ -8,6 +8,7 @@ use crate::engine::event::{EventKind, TraceEvent};
 use crate::engine::in_flight::InFlight;
 use crate::engine::operator::Operator;
 use crate::engine::plan::{ExecutionGraph, to_u32};
+use crate::engine::state::Compaction;
 use crate::engine::storage::CheckpointMetadata;
 use crate::engine::subtask::{Effects, SnapshotTask, TaskMessage};
 use crate::model::{
@@ -277,10 +278,11 @@ impl Effects for Turn<'_> {
 
     fn start_snapshot(&mut self, task: SnapshotTask, operator: &Operator) {
         let size_bytes = operator.size_bytes();
+        let upload_bytes = task.upload_bytes(size_bytes);
         let in_flight_bytes: u64 = task.in_flight.iter().map(InFlight::size_bytes).sum();
         let write_us = self
             .costs
-            .write_us(size_bytes.saturating_add(in_flight_bytes));
+            .write_us(upload_bytes.saturating_add(in_flight_bytes));
         let write_us = write_us.saturating_add(self.costs.snapshot_async_us);
         let mut sync_until_us = self.net.now_us + self.costs.snapshot_sync_us;
         let mut ready_us = sync_until_us.saturating_add(write_us);
@@ -289,7 +291,7 @@ impl Effects for Turn<'_> {
         {
             ready_us = ready_us.saturating_add(by_ms.saturating_mul(1000));
         }
-        if task.is_copy {
+        if task.is_synchronous {
             sync_until_us = ready_us;
         }
         *self.busy_until_us = (*self.busy_until_us).max(sync_until_us);
@@ -299,6 +301,7 @@ impl Effects for Turn<'_> {
             checkpoint,
             sync_until_us,
             size_bytes,
+            upload_bytes,
         });
         for in_flight in task.in_flight.clone() {
             self.net.record(persisted(subtask, checkpoint, in_flight));
@@ -407,6 +410,14 @@ impl Effects for Turn<'_> {
         self.net.record(EventKind::WatermarkAdvanced {
             subtask: self.subtask,
             watermark,
+        });
+    }
+
+    fn on_compacted(&mut self, compaction: &Compaction) {
+        self.net.record(EventKind::Compacted {
+            subtask: self.subtask,
+            files_before: compaction.files_before,
+            files_after: compaction.files_after,
         });
     }
 

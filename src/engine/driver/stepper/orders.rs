@@ -83,6 +83,7 @@ impl Stepper {
                     .insert(metadata.checkpoint, (ready_us, metadata));
             }
             Order::Discard(checkpoint) => self.discard(checkpoint),
+            Order::RetainShared { keep, before } => self.places.retain_shared(&keep, before),
             Order::DiscardStart => self.discard_start(),
             Order::SavepointDecided {
                 checkpoint,

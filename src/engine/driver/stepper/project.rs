@@ -44,6 +44,8 @@ pub struct Projection {
     pub paused_for: Vec<CheckpointId>,
     pub pending: Vec<CheckpointId>,
     pub retained: Vec<CheckpointId>,
+    /// Shared files, with the newest checkpoint that has referred to each.
+    pub shared: Vec<(String, CheckpointId)>,
     /// Sorted: the log does not say in which order they will begin.
     pub queued: Vec<&'static str>,
     /// What waits to begin again, and when.
@@ -141,6 +143,12 @@ impl Stepper {
             paused_for: self.paused_for().collect(),
             pending: self.coordinator.pending().collect(),
             retained: self.coordinator.store().iter().collect(),
+            shared: self
+                .coordinator
+                .shared()
+                .iter()
+                .map(|(name, last)| (name.to_owned(), last))
+                .collect(),
             queued: sorted_names(self.coordinator.queued()),
             failover: self.planned_failover(),
             faults: self

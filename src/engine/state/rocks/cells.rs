@@ -5,7 +5,7 @@ use super::database::{prefix, put_prefixed};
 use crate::engine::state::cell::{CellId, Entry, StateId, put_cells_of};
 use crate::engine::state::codec::{Slot, Stored};
 use crate::engine::state::ttl::Deadline;
-use crate::engine::state::{CellContents, StateError};
+use crate::engine::state::{CellContents, Compaction, StateError};
 use crate::model::Key;
 
 impl RocksDbBackend {
@@ -66,19 +66,28 @@ impl RocksDbBackend {
     }
 
     /// Have RocksDB rewrite its files. Cells of which all entries have expired do not come with them, if the state is
-    /// set so (Flink: `RocksDbTtlCompactFiltersManager`); they are returned.
+    /// set so (Flink: `RocksDbTtlCompactFiltersManager`).
     pub(in crate::engine::state) fn compact(
         &mut self,
         now_ms: u64,
-    ) -> Result<Vec<CellId>, StateError> {
+    ) -> Result<Compaction, StateError> {
+        self.db.flush()?;
+        self.tables.refresh(&self.db)?;
+        let files_before = self.tables.count();
         let deadline = Deadline::of_background(self.declared.wanted(), now_ms);
-        let mut dropped = Vec::new();
-        for (id, stored) in self.db.compact(deadline)? {
+        let mut cleaned = Vec::new();
+        for (id, stored) in self.db.compact(deadline) {
             self.size_bytes -= stored.bytes_in(&Slot::Cell(id.clone()));
-            dropped.push(id);
+            cleaned.push(id.key);
         }
-        dropped.sort_unstable();
-        Ok(dropped)
+        cleaned.sort_unstable();
+        cleaned.dedup();
+        self.tables.refresh(&self.db)?;
+        Ok(Compaction {
+            files_before,
+            files_after: self.tables.count(),
+            cleaned,
+        })
     }
 
     fn encode_cell(&mut self, id: &CellId) -> Result<Slot, StateError> {

@@ -1,5 +1,6 @@
 //! One RocksDB in a folder of its own, and entries of keyed state as it holds them.
 
+use std::cell::Cell;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Component, Path};
@@ -16,34 +17,56 @@ use crate::engine::state::codec::{
 };
 use crate::engine::state::folder::OwnedFolder;
 use crate::engine::state::ttl::Deadline;
-use crate::engine::state::{CellContents, StateError};
+use crate::engine::state::{BackendSetup, CellContents, StateError};
 use crate::engine::storage::bytes::Malformed;
 use crate::engine::storage::{CheckpointStorage, StreamHandle};
-use crate::model::{Decimal, Key, TimeWindow};
+use crate::model::{BackendKind, Decimal, Key, TimeWindow};
 
 use super::ttl_filter::TtlFilter;
+
+/// One table file (SST) of a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableFile {
+    /// RocksDB's name for it: `000012.sst`.
+    pub name: String,
+    pub level: u32,
+    /// As it lies on the disk.
+    pub size_bytes: u64,
+    /// With those that say that a key was deleted.
+    pub entries: u64,
+    pub deletions: u64,
+    /// The lowest and the highest key in it, as RocksDB has them.
+    pub first: Vec<u8>,
+    pub last: Vec<u8>,
+}
 
 /// A database and its folder, which goes with it.
 pub(super) struct Database {
     db: DB,
     write: WriteOptions,
     ttl_filter: TtlFilter,
+    /// Written since the last flush; none: RocksDB flushes when it sees fit. (The moment at which it would is not the
+    /// same in every run.)
+    unflushed_bytes: Option<Cell<u64>>,
+    flush_at_bytes: u64,
     /// After `db`: the database closes, then its folder goes.
     folder: OwnedFolder,
 }
 
 impl Database {
-    pub(super) fn create(dir: &Path) -> Result<Self, StateError> {
+    pub(super) fn create(dir: &Path, setup: BackendSetup) -> Result<Self, StateError> {
         let folder = OwnedFolder::create(dir)?;
         Self::open(folder, |folder, filter| {
-            DB::open(&options(true, filter)?, folder)
+            DB::open(&options(true, setup, filter)?, folder)
         })
+        .map(|db| db.with(setup))
     }
 
     /// Put the files of a checkpoint into a new folder and open them.
-    pub(super) fn from_files(
+    pub(super) fn from_files<'a>(
         dir: &Path,
-        files: &[(String, StreamHandle)],
+        setup: BackendSetup,
+        files: impl Iterator<Item = (&'a str, &'a StreamHandle)>,
         storage: &dyn CheckpointStorage,
     ) -> Result<Self, StateError> {
         let folder = OwnedFolder::create(dir)?;
@@ -56,14 +79,16 @@ impl Database {
                 .map_err(StateError::io("write", &file))?;
         }
         Self::open(folder, |folder, filter| {
-            DB::open(&options(false, filter)?, folder)
+            DB::open(&options(false, setup, filter)?, folder)
         })
+        .map(|db| db.with(setup))
     }
 
     /// Open what [`Database::link`] made.
     pub(super) fn read_only(folder: OwnedFolder) -> Result<Self, StateError> {
         Self::open(folder, |folder, filter| {
-            DB::open_for_read_only(&options(false, filter)?, folder, false)
+            let setup = BackendKind::RocksDb.into();
+            DB::open_for_read_only(&options(false, setup, filter)?, folder, false)
         })
     }
 
@@ -80,8 +105,18 @@ impl Database {
             db,
             write,
             ttl_filter,
+            unflushed_bytes: None,
+            flush_at_bytes: u64::MAX,
             folder,
         })
+    }
+
+    fn with(self, setup: BackendSetup) -> Self {
+        Self {
+            unflushed_bytes: setup.is_stepped.then(Cell::default),
+            flush_at_bytes: write_buffer_bytes(setup) as u64,
+            ..self
+        }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -97,9 +132,11 @@ impl Database {
     }
 
     pub(super) fn put(&self, encoded: &[u8], value: Decimal) -> Result<(), StateError> {
+        let value = value.serialize();
         self.db
-            .put_opt(encoded, value.serialize(), &self.write)
-            .map_err(|source| self.failed("write", source))
+            .put_opt(encoded, value, &self.write)
+            .map_err(|source| self.failed("write", source))?;
+        self.count(encoded.len() + value.len())
     }
 
     pub(super) fn get_stored(
@@ -119,44 +156,103 @@ impl Database {
     pub(super) fn put_stored(&self, encoded: &[u8], stored: &Stored) -> Result<(), StateError> {
         let mut value = Vec::new();
         put_stored(&mut value, stored);
+        let bytes = encoded.len() + value.len();
         self.db
             .put_opt(encoded, value, &self.write)
-            .map_err(|source| self.failed("write", source))
+            .map_err(|source| self.failed("write", source))?;
+        self.count(bytes)
     }
 
     pub(super) fn delete(&self, encoded: &[u8]) -> Result<(), StateError> {
         self.db
             .delete_opt(encoded, &self.write)
-            .map_err(|source| self.failed("write", source))
+            .map_err(|source| self.failed("write", source))?;
+        self.count(encoded.len())
+    }
+
+    /// So much more was written: flush when enough has gathered.
+    fn count(&self, bytes: usize) -> Result<(), StateError> {
+        let Some(unflushed) = &self.unflushed_bytes else {
+            return Ok(());
+        };
+        unflushed.set(unflushed.get() + bytes as u64);
+        if unflushed.get() < self.flush_at_bytes {
+            return Ok(());
+        }
+        self.flush()
+    }
+
+    /// Write the memtable out as a table file.
+    pub(super) fn flush(&self) -> Result<(), StateError> {
+        if let Some(unflushed) = &self.unflushed_bytes {
+            unflushed.set(0);
+        }
+        self.db
+            .flush()
+            .map_err(|source| self.failed("flush", source))
     }
 
     /// Flush the memtable, then have RocksDB link its files into a new folder: the links keep them even when compaction or
     /// the end of this database removes them here.
     pub(super) fn link(&self, into: OwnedFolder) -> Result<OwnedFolder, StateError> {
-        self.db
-            .flush()
-            .map_err(|source| self.failed("flush", source))?;
+        self.flush()?;
         Checkpoint::new(&self.db)
             .and_then(|native| native.create_checkpoint(into.path()))
             .map_err(|source| self.failed("make a checkpoint", source))?;
         Ok(into)
     }
 
-    /// Rewrite all files; what has expired by `deadline` does not come along, and is returned.
-    pub(super) fn compact(
-        &self,
-        deadline: Option<Deadline>,
-    ) -> Result<Vec<(CellId, Stored)>, StateError> {
-        self.db
-            .flush()
-            .map_err(|source| self.failed("flush", source))?;
+    /// The live table files, oldest level first, each by its number.
+    pub(super) fn tables(&self) -> Result<Vec<TableFile>, StateError> {
+        let files = self
+            .db
+            .live_files()
+            .map_err(|source| self.failed("list the files of", source))?;
+        let mut tables: Vec<TableFile> = files
+            .into_iter()
+            .map(|file| TableFile {
+                name: file.name.trim_start_matches('/').to_owned(),
+                level: u32::try_from(file.level).unwrap_or(0),
+                size_bytes: file.size as u64,
+                entries: file.num_entries,
+                deletions: file.num_deletions,
+                first: file.start_key.unwrap_or_default(),
+                last: file.end_key.unwrap_or_default(),
+            })
+            .collect();
+        tables.sort_unstable_by(|left, right| left.name.cmp(&right.name));
+        Ok(tables)
+    }
+
+    /// What all entries of all live files take, without the `internal_bytes` that RocksDB adds to each key.
+    pub(super) fn entry_bytes(&self, internal_bytes: u64) -> Result<u64, StateError> {
+        let properties = self
+            .db
+            .property_value("rocksdb.aggregated-table-properties")
+            .map_err(|source| self.failed("look into", source))?
+            .unwrap_or_default();
+        let number = |name: &str| {
+            let mut fields = properties
+                .split("; ")
+                .filter_map(|field| field.split_once('='));
+            let found = fields.find(|(known, _)| known.trim_start_matches("# ") == name);
+            found.and_then(|(_, value)| value.trim().parse::<u64>().ok())
+        };
+        let keys = number("raw key size").unwrap_or(0);
+        let values = number("raw value size").unwrap_or(0);
+        let entries = number("entries").unwrap_or(0);
+        Ok((keys + values).saturating_sub(entries * internal_bytes))
+    }
+
+    /// Rewrite all files (the memtable is not looked at); what has expired by `deadline` does not come along, and is returned.
+    pub(super) fn compact(&self, deadline: Option<Deadline>) -> Vec<(CellId, Stored)> {
         let mut options = CompactOptions::default();
         // Otherwise files that were compacted before are moved, and not looked into.
         options.set_bottommost_level_compaction(BottommostLevelCompaction::Force);
         self.ttl_filter.arm(deadline);
         self.db
             .compact_range_opt(None::<&[u8]>, None::<&[u8]>, &options);
-        Ok(self.ttl_filter.disarm())
+        self.ttl_filter.disarm()
     }
 
     /// The cells whose encoded slots begin with `start`.
@@ -252,12 +348,30 @@ impl std::fmt::Debug for Database {
 /// Many small databases that open fast and start no work by themselves. Everything not set here is RocksDB's default.
 ///
 /// With `create` false, files without their `CURRENT` are an error and not an empty database.
-fn options(create: bool, filter: &TtlFilter) -> Result<Options, rocksdb::Error> {
+fn options(
+    create: bool,
+    setup: BackendSetup,
+    filter: &TtlFilter,
+) -> Result<Options, rocksdb::Error> {
     // An identity is for humans with many databases; its file costs two of ten waits for the disk. No setter exists.
     let mut options = Options::default().get_options_from_string("write_identity_file=false")?;
     options.create_if_missing(create);
     options.set_compression_type(DBCompressionType::None);
-    options.set_write_buffer_size(4 << 20);
+    let buffer_bytes = write_buffer_bytes(setup);
+    if setup.is_stepped {
+        // Flushed and compacted by us, at moments that are the same in every run. Never full before that.
+        options.set_write_buffer_size(8 * buffer_bytes);
+        options.set_arena_block_size(buffer_bytes / 8);
+        options.set_disable_auto_compactions(true);
+    } else {
+        options.set_write_buffer_size(buffer_bytes);
+    }
+    let trigger = i32::try_from(setup.options.compaction_trigger).unwrap_or(i32::MAX);
+    if trigger > 0 {
+        options.set_level_zero_file_num_compaction_trigger(trigger);
+    } else {
+        options.set_disable_auto_compactions(true);
+    }
     options.set_max_background_jobs(2);
     options.set_max_file_opening_threads(1);
     options.set_skip_stats_update_on_db_open(true);
@@ -267,10 +381,20 @@ fn options(create: bool, filter: &TtlFilter) -> Result<Options, rocksdb::Error> 
     options.set_keep_log_file_num(1);
     options.set_log_level(LogLevel::Header);
     let mut tables = BlockBasedOptions::default();
-    tables.set_block_cache(&Cache::new_lru_cache(8 << 20));
+    let memory_bytes = memory_bytes(setup);
+    tables.set_block_cache(&Cache::new_lru_cache(memory_bytes - buffer_bytes));
     options.set_block_based_table_factory(&tables);
     options.set_compaction_filter_factory(filter.clone());
     Ok(options)
+}
+
+fn memory_bytes(setup: BackendSetup) -> usize {
+    setup.options.memory_mib.max(1) as usize * (1 << 20)
+}
+
+/// A third of the memory is for what is not yet written.
+fn write_buffer_bytes(setup: BackendSetup) -> usize {
+    memory_bytes(setup) / 3
 }
 
 /// What the entries of `group` begin with.

@@ -1,14 +1,16 @@
 //! Keyed state in RocksDB: one database per subtask, in a folder of its own.
 //!
-//! Flink's `EmbeddedRocksDBStateBackend`, as `RocksDBKeyedStateBackend` and `RocksNativeFullSnapshotStrategy`
-//! have it. The database is scratch space: no write-ahead log, since what counts after a crash is the last checkpoint.
+//! Flink's `EmbeddedRocksDBStateBackend`, as `RocksDBKeyedStateBackend`, `RocksNativeFullSnapshotStrategy` and
+//! `RocksIncrementalSnapshotStrategy` have it. The database is scratch space: no write-ahead log, since what counts after a crash is the last checkpoint.
 //! An entry's key is the key group (u16, big-endian) and then its slot, so that a group's entries lie together, and in it
 //! those of each state. (Flink has a column family for each state.)
 
 mod cells;
 mod database;
+mod incremental;
 mod restore;
 mod snapshot;
+mod tables;
 mod ttl_filter;
 
 use std::ops::ControlFlow;
@@ -18,11 +20,15 @@ use super::codec::{Slot, Stored, put_sum_slot, put_window_slot, sum_bytes, windo
 use super::declared::Declared;
 use super::folder::OwnedFolder;
 use super::ttl::Deadline;
-use super::{OwnedGroups, StateError, Window, add_exactly};
+use super::{BackendSetup, Compaction, OwnedGroups, StateError, Window, add_exactly};
+use crate::engine::storage::KeyedStateHandle;
 use crate::model::{CheckpointId, Decimal, EventTime, Key, TimeWindow};
 
 use database::{Database, prefix};
+use incremental::Uploads;
+use tables::Tables;
 
+pub use database::TableFile;
 pub use snapshot::RocksDbSnapshot;
 
 /// Keyed state in a database on disk.
@@ -37,17 +43,27 @@ pub struct RocksDbBackend {
     first_timer: EventTime,
     size_bytes: u64,
     pub(super) declared: Declared,
+    setup: BackendSetup,
+    tables: Tables,
+    uploads: Uploads,
 }
 
 impl RocksDbBackend {
-    pub(super) fn open(dir: &Path, owned: OwnedGroups) -> Result<Self, StateError> {
-        Ok(Self::start(Database::create(dir)?, owned))
+    pub(super) fn open(
+        setup: BackendSetup,
+        dir: &Path,
+        owned: OwnedGroups,
+    ) -> Result<Self, StateError> {
+        Ok(Self::start(setup, Database::create(dir, setup)?, owned))
     }
 
-    fn start(db: Database, owned: OwnedGroups) -> Self {
+    fn start(setup: BackendSetup, db: Database, owned: OwnedGroups) -> Self {
         Self {
             db,
             owned,
+            setup,
+            tables: Tables::default(),
+            uploads: Uploads::default(),
             encoded: Vec::new(),
             first_timer: EventTime::MAX,
             size_bytes: 0,
@@ -175,16 +191,57 @@ impl RocksDbBackend {
     /// Quick: see [`Database::link`]. The same for every format, since a canonical savepoint is read from those links.
     /// What has expired at `now_ms` is left out of that one, if the state is set so.
     pub(super) fn snapshot(
-        &self,
+        &mut self,
         checkpoint: CheckpointId,
         now_ms: u64,
     ) -> Result<RocksDbSnapshot, StateError> {
         let mut beside = self.db.path().as_os_str().to_owned();
         beside.push(format!(".chk-{checkpoint}"));
         let folder = self.db.link(OwnedFolder::reserve(beside.into())?)?;
-        let content = (self.owned, self.size_bytes);
+        let is_incremental = self.setup.options.incremental;
+        if is_incremental {
+            self.tables.refresh(&self.db)?;
+        }
         let deadline = Deadline::of_full_snapshot(self.declared.wanted(), now_ms);
-        let canonical = (self.declared.headers(), deadline);
-        Ok(RocksDbSnapshot::new(folder, content, canonical))
+        Ok(RocksDbSnapshot {
+            folder,
+            owned: self.owned,
+            size_bytes: self.size_bytes,
+            canonical: (self.declared.headers(), deadline),
+            tables: self.tables.clone(),
+            base: is_incremental.then(|| self.uploads.base()),
+        })
+    }
+
+    pub(super) fn on_written(&mut self, checkpoint: CheckpointId, handle: &KeyedStateHandle) {
+        self.uploads.on_written(checkpoint, handle);
+    }
+
+    pub(super) fn on_complete(&mut self, checkpoint: CheckpointId) {
+        self.uploads.on_complete(checkpoint);
+    }
+
+    pub(super) fn on_aborted(&mut self, checkpoint: CheckpointId) {
+        self.uploads.on_aborted(checkpoint);
+    }
+
+    /// Where RocksDB does not decide by itself: whether so many files have gathered that they are merged.
+    pub(super) fn compact_if_due(&mut self, now_ms: u64) -> Result<Option<Compaction>, StateError> {
+        let trigger = self.setup.options.compaction_trigger as usize;
+        if !self.setup.is_stepped || trigger == 0 {
+            return Ok(None);
+        }
+        let tables = self.db.tables()?.into_iter();
+        let waiting = tables.filter(|table| table.level == 0).count();
+        Ok(if waiting >= trigger {
+            Some(self.compact(now_ms)?)
+        } else {
+            None
+        })
+    }
+
+    /// The files as they are now.
+    pub(super) fn table_files(&self) -> Result<Vec<TableFile>, StateError> {
+        self.db.tables()
     }
 }

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use super::RocksDbBackend;
 use super::database::{Database, put_prefixed};
+use super::incremental::Uploads;
 use crate::engine::state::codec::{Slot, Stored};
 use crate::engine::state::group_stream::read_groups;
-use crate::engine::state::{OwnedGroups, StateError};
-use crate::engine::storage::{CheckpointStorage, KeyedStateHandle, StreamHandle};
+use crate::engine::state::{BackendSetup, OwnedGroups, StateError};
+use crate::engine::storage::{CheckpointStorage, KeyedStateHandle};
 
 impl RocksDbBackend {
     /// The key groups that are `owned` out of `handles`, all of which RocksDB can read.
@@ -16,24 +17,28 @@ impl RocksDbBackend {
     /// that it owns, of one handle after the other (Flink: `RocksDBIncrementalRestoreOperation`, with and without
     /// rescaling; `RocksDBFullRestoreOperation` for the canonical format).
     pub(in crate::engine::state) fn restore(
+        setup: BackendSetup,
         dir: &Path,
         owned: OwnedGroups,
         handles: &[&KeyedStateHandle],
         storage: &dyn CheckpointStorage,
     ) -> Result<Self, StateError> {
-        if let [KeyedStateHandle::RocksDb { files, .. }] = handles
-            && handles[0].groups() == owned.groups().collect::<Vec<_>>()
+        if let [handle @ KeyedStateHandle::RocksDb { shared, .. }] = handles
+            && handle.groups() == owned.groups().collect::<Vec<_>>()
         {
-            return Self::adopt(dir, owned, files, storage);
+            let mut backend = Self::adopt(setup, dir, owned, handle, storage)?;
+            if setup.continues {
+                backend.uploads = Uploads::restored(shared);
+            }
+            return Ok(backend);
         }
-        let mut backend = Self::open(dir, owned)?;
+        let mut backend = Self::open(setup, dir, owned)?;
         for (handle, number) in handles.iter().zip(0..) {
             match handle {
-                KeyedStateHandle::RocksDb { files, .. } => {
+                KeyedStateHandle::RocksDb { .. } => {
                     let mut beside = dir.as_os_str().to_owned();
                     beside.push(format!(".from-{number}"));
-                    let groups = handle.groups();
-                    backend.copy_from(Path::new(&beside), &groups, files, storage)?;
+                    backend.copy_from(Path::new(&beside), handle, storage)?;
                 }
                 KeyedStateHandle::KeyGroups { stream, offsets }
                 | KeyedStateHandle::Savepoint { stream, offsets } => {
@@ -56,12 +61,14 @@ impl RocksDbBackend {
     /// Open the files, and read every entry once: to know the size, and so that damage shows now rather than in the
     /// middle of the run.
     fn adopt(
+        setup: BackendSetup,
         dir: &Path,
         owned: OwnedGroups,
-        files: &[(String, StreamHandle)],
+        handle: &KeyedStateHandle,
         storage: &dyn CheckpointStorage,
     ) -> Result<Self, StateError> {
-        let mut backend = Self::start(Database::from_files(dir, files, storage)?, owned);
+        let db = Database::from_files(dir, setup, handle.files(), storage)?;
+        let mut backend = Self::start(setup, db, owned);
         let mut counted = (backend.size_bytes, backend.first_timer);
         let declared = &mut backend.declared;
         backend.db.for_each(|group, slot, stored| {
@@ -71,6 +78,7 @@ impl RocksDbBackend {
             Ok(())
         })?;
         (backend.size_bytes, backend.first_timer) = counted;
+        backend.tables.refresh(&backend.db)?;
         Ok(backend)
     }
 
@@ -78,16 +86,15 @@ impl RocksDbBackend {
     fn copy_from(
         &mut self,
         dir: &Path,
-        groups: &[u32],
-        files: &[(String, StreamHandle)],
+        handle: &KeyedStateHandle,
         storage: &dyn CheckpointStorage,
     ) -> Result<(), StateError> {
-        let is_ours = |group: &&u32| self.owned.index_of(**group).is_some();
-        let ours: Vec<u32> = groups.iter().filter(is_ours).copied().collect();
+        let is_ours = |group: &u32| self.owned.index_of(*group).is_some();
+        let ours: Vec<u32> = handle.groups().into_iter().filter(is_ours).collect();
         if ours.is_empty() {
             return Ok(());
         }
-        let other = Database::from_files(dir, files, storage)?;
+        let other = Database::from_files(dir, self.setup, handle.files(), storage)?;
         for group in ours {
             other.for_each_in(group, |slot, stored| {
                 self.put_restored(group, &slot, &stored)

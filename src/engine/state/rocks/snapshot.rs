@@ -1,9 +1,12 @@
-//! A database as it was at one moment, and the two forms in which it is written.
+//! A database as it was at one moment, and the forms in which it is written.
 
 use std::fs;
 use std::io;
+use std::sync::Arc;
 
 use super::database::Database;
+use super::incremental::SharedFiles;
+use super::tables::Tables;
 use crate::engine::state::OwnedGroups;
 use crate::engine::state::StateError;
 use crate::engine::state::codec::Stored;
@@ -11,35 +14,40 @@ use crate::engine::state::declared::StateHeader;
 use crate::engine::state::folder::OwnedFolder;
 use crate::engine::state::group_stream::GroupWriter;
 use crate::engine::state::ttl::Deadline;
-use crate::engine::storage::{CheckpointStorage, KeyedStateHandle, StorageError};
+use crate::engine::storage::{
+    CheckpointStorage, KeyedStateHandle, SharedFile, StorageError, StreamHandle,
+};
 use crate::model::{CheckpointId, SavepointFormat};
 
 /// A folder of links to the database's files, as they were.
 #[derive(Debug)]
 pub struct RocksDbSnapshot {
-    folder: OwnedFolder,
-    owned: OwnedGroups,
-    size_bytes: u64,
+    pub(super) folder: OwnedFolder,
+    pub(super) owned: OwnedGroups,
+    pub(super) size_bytes: u64,
     /// For the canonical format: which states these are, and what is left out.
-    canonical: (Vec<StateHeader>, Option<Deadline>),
+    pub(super) canonical: (Vec<StateHeader>, Option<Deadline>),
+    /// Which of them have entries, and what those take.
+    pub(super) tables: Tables,
+    /// What need not be uploaded again; none: all is, and nothing is shared.
+    pub(super) base: Option<Arc<SharedFiles>>,
 }
 
 impl RocksDbSnapshot {
-    pub(super) fn new(
-        folder: OwnedFolder,
-        (owned, size_bytes): (OwnedGroups, u64),
-        canonical: (Vec<StateHeader>, Option<Deadline>),
-    ) -> Self {
-        Self {
-            folder,
-            owned,
-            size_bytes,
-            canonical,
-        }
-    }
-
     pub(in crate::engine::state) fn size_bytes(&self) -> u64 {
         self.size_bytes
+    }
+
+    /// See [`super::super::KeyedSnapshot::upload_bytes`].
+    pub(in crate::engine::state) fn upload_bytes(&self) -> u64 {
+        let Some(base) = &self.base else {
+            return self.size_bytes;
+        };
+        let new = self
+            .tables
+            .iter()
+            .filter(|(name, _)| !base.contains_key(*name));
+        new.map(|(_, entry_bytes)| entry_bytes).sum()
     }
 
     pub(in crate::engine::state) fn write(
@@ -49,33 +57,62 @@ impl RocksDbSnapshot {
         storage: &dyn CheckpointStorage,
     ) -> Result<KeyedStateHandle, StorageError> {
         match format {
-            None | Some(SavepointFormat::Native) => self.write_files(checkpoint, owner, storage),
+            None => {
+                let base = self.base.clone();
+                self.write_files(checkpoint, owner, storage, base.as_deref())
+            }
+            // A savepoint stands by itself.
+            Some(SavepointFormat::Native) => self.write_files(checkpoint, owner, storage, None),
             Some(SavepointFormat::Canonical) => self.write_canonical(checkpoint, owner, storage),
         }
     }
 
-    /// Uploads every file: nothing is shared with other checkpoints, so that this is a savepoint, too.
+    /// The files as they are: those with entries, unless the base has them, and all others.
     fn write_files(
         self,
         checkpoint: CheckpointId,
         owner: &str,
         storage: &dyn CheckpointStorage,
+        base: Option<&SharedFiles>,
     ) -> Result<KeyedStateHandle, StorageError> {
-        let mut files = Vec::new();
+        let (mut shared, mut private) = (Vec::new(), Vec::new());
         for name in self.file_names()? {
-            let file = self.folder.path().join(&name);
-            let bytes = fs::read(&file).map_err(StorageError::io("read", &file))?;
             let stream_name = format!("{owner}.{}", name.to_ascii_lowercase());
-            files.push((
-                name,
-                storage.write_stream(checkpoint, &stream_name, &bytes)?,
-            ));
+            match (base, self.tables.get(&name)) {
+                (Some(base), Some(entry_bytes)) => {
+                    let file = match base.get(&name) {
+                        Some(known) => known.clone(),
+                        None => SharedFile {
+                            created_by: checkpoint,
+                            entry_bytes,
+                            // Checkpoints' numbers are never used twice, so neither is this name.
+                            stream: storage.write_shared(
+                                checkpoint,
+                                &format!("{owner}.{checkpoint}.{name}"),
+                                &self.read(&name)?,
+                            )?,
+                        },
+                    };
+                    shared.push((name, file));
+                }
+                _ => {
+                    let stream: StreamHandle =
+                        storage.write_stream(checkpoint, &stream_name, &self.read(&name)?)?;
+                    private.push((name, stream));
+                }
+            }
         }
         Ok(KeyedStateHandle::RocksDb {
             first_group: self.owned.first(),
             group_count: self.owned.len(),
-            files,
+            shared,
+            private,
         })
+    }
+
+    fn read(&self, name: &str) -> Result<Vec<u8>, StorageError> {
+        let file = self.folder.path().join(name);
+        fs::read(&file).map_err(StorageError::io("read", &file))
     }
 
     /// Reads the links as a database, group by group (Flink: `FullSnapshotAsyncWriter` over a RocksDB snapshot).

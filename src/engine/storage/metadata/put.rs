@@ -2,7 +2,7 @@
 
 use super::{
     CheckpointMetadata, Distribution, FINISHED, HAS_KEYED, HEADER_BYTES, KINDS, ListState, MAGIC,
-    OperatorState, SubtaskState, VERSION,
+    OperatorState, SubtaskState, VERSION, checksum,
 };
 use crate::engine::event::ChannelSide;
 use crate::engine::plan::EdgePlan;
@@ -33,7 +33,7 @@ impl CheckpointMetadata {
         file.extend_from_slice(&MAGIC);
         put_u32(&mut file, VERSION);
         put_u64(&mut file, payload.len() as u64);
-        put_u32(&mut file, crc32fast::hash(&payload));
+        put_u32(&mut file, checksum(VERSION, &payload));
         file.extend_from_slice(&payload);
         file
     }
@@ -97,13 +97,21 @@ fn put_keyed(out: &mut Vec<u8>, keyed: &KeyedStateHandle) {
         KeyedStateHandle::RocksDb {
             first_group,
             group_count,
-            files,
+            shared,
+            private,
         } => {
-            out.push(1);
+            out.push(3);
             put_u32(out, *first_group);
             put_u32(out, *group_count);
-            put_count(out, files.len());
-            for (name, stream) in files {
+            put_count(out, shared.len());
+            for (name, file) in shared {
+                put_bytes(out, name.as_bytes());
+                put_u64(out, file.created_by.0);
+                put_u64(out, file.entry_bytes);
+                put_stream(out, &file.stream);
+            }
+            put_count(out, private.len());
+            for (name, stream) in private {
                 put_bytes(out, name.as_bytes());
                 put_stream(out, stream);
             }
@@ -175,6 +183,16 @@ fn put_stream(out: &mut Vec<u8>, stream: &StreamHandle) {
         } => {
             out.push(1);
             put_u64(out, checkpoint.0);
+            put_bytes(out, name.as_bytes());
+            put_u64(out, *size_bytes);
+            put_u32(out, *crc32);
+        }
+        StreamHandle::Shared {
+            name,
+            size_bytes,
+            crc32,
+        } => {
+            out.push(2);
             put_bytes(out, name.as_bytes());
             put_u64(out, *size_bytes);
             put_u32(out, *crc32);

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use super::{
     ChannelState, CheckpointMetadata, Distribution, FINISHED, HAS_KEYED, HEADER_BYTES, KINDS,
-    ListState, MAGIC, OperatorState, SubtaskState, VERSION,
+    ListState, MAGIC, OLDEST_VERSION, OperatorState, SubtaskState, VERSION, checksum,
 };
 use crate::engine::event::ChannelSide;
 use crate::engine::plan::EdgePlan;
 use crate::engine::storage::bytes::{Malformed, Reader};
-use crate::engine::storage::{KeyedStateHandle, StorageError, StreamHandle};
+use crate::engine::storage::{KeyedStateHandle, SharedFile, StorageError, StreamHandle};
 use crate::model::{BackendKind, CheckpointId, OperatorId, Partitioning, Uid};
 
 /// `MetadataV2Serializer.HEADER_MAGIC_NUMBER`
@@ -79,6 +79,11 @@ fn checked_payload<'a>(file: &Path, bytes: &'a [u8]) -> Result<&'a [u8], Storage
             "it does not begin as the metadata of a checkpoint does",
         ));
     }
+    if version < OLDEST_VERSION {
+        return Err(foreign(
+            "an early Lockgate wrote it, whose checkpoints are no longer read",
+        ));
+    }
     if version > VERSION {
         return Err(StorageError::NewerVersion {
             file: file.to_owned(),
@@ -89,7 +94,7 @@ fn checked_payload<'a>(file: &Path, bytes: &'a [u8]) -> Result<&'a [u8], Storage
     if payload.len() as u64 != length {
         return Err(torn(length.saturating_add(HEADER_BYTES as u64)));
     }
-    let found_crc32 = crc32fast::hash(payload);
+    let found_crc32 = checksum(version, payload);
     if found_crc32 != expected_crc32 {
         return Err(StorageError::Altered {
             file: file.to_owned(),
@@ -211,14 +216,35 @@ fn read_keyed(reader: &mut Reader<'_>) -> Result<KeyedStateHandle, Malformed> {
         1 => Ok(KeyedStateHandle::RocksDb {
             first_group: reader.u32()?,
             group_count: reader.u32()?,
-            files: reader.list(|reader| Ok((reader.text()?.to_owned(), read_stream(reader)?)))?,
+            shared: Vec::new(),
+            private: reader.list(read_file)?,
         }),
         2 => {
             let (stream, offsets) = read_offsets(reader)?;
             Ok(KeyedStateHandle::Savepoint { stream, offsets })
         }
+        3 => Ok(KeyedStateHandle::RocksDb {
+            first_group: reader.u32()?,
+            group_count: reader.u32()?,
+            shared: reader.list(read_shared)?,
+            private: reader.list(read_file)?,
+        }),
         _ => Err(Malformed("a kind of keyed state is unknown")),
     }
+}
+
+fn read_file(reader: &mut Reader<'_>) -> Result<(String, StreamHandle), Malformed> {
+    Ok((reader.text()?.to_owned(), read_stream(reader)?))
+}
+
+fn read_shared(reader: &mut Reader<'_>) -> Result<(String, SharedFile), Malformed> {
+    let name = reader.text()?.to_owned();
+    let file = SharedFile {
+        created_by: CheckpointId(reader.u64()?),
+        entry_bytes: reader.u64()?,
+        stream: read_stream(reader)?,
+    };
+    Ok((name, file))
 }
 
 type Offsets = Vec<(u32, u64)>;
@@ -234,6 +260,11 @@ fn read_stream(reader: &mut Reader<'_>) -> Result<StreamHandle, Malformed> {
         0 => Ok(StreamHandle::Inline(reader.bytes()?.into())),
         1 => Ok(StreamHandle::File {
             checkpoint: CheckpointId(reader.u64()?),
+            name: reader.text()?.to_owned(),
+            size_bytes: reader.u64()?,
+            crc32: reader.u32()?,
+        }),
+        2 => Ok(StreamHandle::Shared {
             name: reader.text()?.to_owned(),
             size_bytes: reader.u64()?,
             crc32: reader.u32()?,

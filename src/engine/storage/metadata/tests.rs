@@ -1,4 +1,4 @@
-//! Version 2, frozen; and every way in which a header can lie.
+//! Versions 2 and 3, frozen; and every way in which a header can lie.
 
 use std::path::Path;
 
@@ -67,7 +67,19 @@ fn sample() -> CheckpointMetadata {
                         keyed: Some(KeyedStateHandle::RocksDb {
                             first_group: 4,
                             group_count: 2,
-                            files: vec![(
+                            shared: vec![(
+                                "7.sst".to_owned(),
+                                SharedFile {
+                                    created_by: CheckpointId(2),
+                                    entry_bytes: 9,
+                                    stream: StreamHandle::Shared {
+                                        name: "y".to_owned(),
+                                        size_bytes: 17,
+                                        crc32: 0xfeed_beef,
+                                    },
+                                },
+                            )],
+                            private: vec![(
                                 "CURRENT".to_owned(),
                                 StreamHandle::File {
                                     checkpoint: CheckpointId(3),
@@ -93,10 +105,9 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Catches any change of layout that is not a new version.
-#[test]
-fn version_2_is_frozen() {
-    let payload = [
+/// What [`sample`] is as bytes, with `rocksdb` for the files of its last subtask.
+fn payload(rocksdb: &[&str]) -> String {
+    let before = [
         // checkpoint, native savepoint, backend, two operators
         "0000000000000003",
         "02",
@@ -149,32 +160,84 @@ fn version_2_is_frozen() {
         "00000003",
         "0000000000000001",
         "00000000",
-        // RocksDB, two key groups from 4, a file
+        // RocksDB's
         "04",
         "00000000",
-        "01",
-        "00000004",
-        "00000002",
-        "00000001",
-        "000000000000000743555252454e54",
-        "01",
-        "0000000000000003",
-        "000000000000000178",
-        "0000000000000010",
-        "deadbeef",
+    ];
+    let after = [
         "00000000",
         // an edge, rebalance
         "00000001",
         "01010101010101010101010101010101",
         "02020202020202020202020202020202",
         "02",
-    ]
-    .concat();
+    ];
+    [before.concat(), rocksdb.concat(), after.concat()].concat()
+}
+
+/// Two key groups from 4, a shared file, a file of its own.
+const ROCKSDB: [&str; 16] = [
+    "03",
+    "00000004",
+    "00000002",
+    "00000001",
+    "0000000000000005372e737374",
+    "0000000000000002",
+    "0000000000000009",
+    "02",
+    "000000000000000179",
+    "0000000000000011feedbeef",
+    "00000001",
+    "000000000000000743555252454e54",
+    "01",
+    "0000000000000003",
+    "000000000000000178",
+    "0000000000000010deadbeef",
+];
+
+/// Catches any change of layout that is not a new version.
+#[test]
+fn version_3_is_frozen() {
+    let payload = payload(&ROCKSDB);
     let file = sample().encode();
     assert_eq!(hex(&file[HEADER_BYTES..]), payload);
-    assert_eq!(hex(&file[..8]), "4c67437000000002");
+    assert_eq!(hex(&file[..8]), "4c67437000000003");
     assert_eq!(hex(&file[8..16]), format!("{:016x}", payload.len() / 2));
     assert_eq!(decode(&file).unwrap(), sample());
+}
+
+/// Catches a reader that no longer knows what was written before files were shared.
+#[test]
+fn version_2_is_still_read() {
+    let rocksdb = ["01", ROCKSDB[1], ROCKSDB[2]].into_iter();
+    let rocksdb: Vec<&str> = rocksdb.chain(ROCKSDB[10..].iter().copied()).collect();
+    let payload = bytes_of(&payload(&rocksdb));
+    let file = file_of(2, &payload);
+    let mut expected = sample();
+    let keyed = &mut expected.operators[1].subtasks[2].keyed;
+    if let Some(KeyedStateHandle::RocksDb { shared, .. }) = keyed {
+        shared.clear();
+    }
+    assert_eq!(decode(&file).unwrap(), expected);
+    let error = decode(&file_of(1, &payload)).unwrap_err();
+    assert!(error.to_string().contains("an early Lockgate"), "{error}");
+}
+
+fn bytes_of(hex: &str) -> Vec<u8> {
+    let pairs = (0..hex.len()).step_by(2);
+    pairs
+        .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap())
+        .collect()
+}
+
+/// A file of that version with this payload.
+fn file_of(version: u32, payload: &[u8]) -> Vec<u8> {
+    let mut file = MAGIC.to_vec();
+    file.extend(version.to_be_bytes());
+    file.extend((payload.len() as u64).to_be_bytes());
+    file.extend(checksum(version, payload).to_be_bytes());
+    file.extend(payload);
+    file
 }
 
 /// Catches a kind that is read as another one.
@@ -196,13 +259,13 @@ fn every_kind_of_snapshot_is_kept() {
 #[test]
 fn a_newer_version_says_so() {
     let mut file = sample().encode();
-    file[7] = 3;
+    file[7] = 4;
     let error = decode(&file).unwrap_err();
     assert!(matches!(
         error,
         StorageError::NewerVersion {
-            version: 3,
-            known: 2,
+            version: 4,
+            known: 3,
             ..
         }
     ));

@@ -1,11 +1,31 @@
-//! Where state lives, and where what is saved of it lies.
+//! Where state lives, and where what is saved of it lies: in the names since Flink 1.13, or in those before.
 
-use egui::{DragValue, Ui};
+use egui::{DragValue, Id, Ui};
 
-use crate::model::{BackendKind, JobConfig, StorageKind};
+use crate::model::{BackendKind, ClassicBackend, JobConfig, StateOptions, StorageKind};
 
 use super::super::super::settings::{controls, group, setting, table};
 use super::super::super::topbar::backend_name;
+use super::super::super::widgets::small_print;
+
+/// In which names the group speaks. The job is the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Names {
+    #[default]
+    Since1_13,
+    UpTo1_12,
+}
+
+impl Names {
+    const ALL: [Self; 2] = [Self::Since1_13, Self::UpTo1_12];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Since1_13 => "since 1.13",
+            Self::UpTo1_12 => "up to 1.12",
+        }
+    }
+}
 
 pub fn group_ui(ui: &mut Ui, config: &mut JobConfig) {
     let summary = format!(
@@ -14,10 +34,16 @@ pub fn group_ui(ui: &mut Ui, config: &mut JobConfig) {
         config.storage.name()
     );
     group(ui, "State and storage", &summary, |ui| {
-        setting(ui, &table::BACKEND, |ui| {
-            controls::choice(ui, &mut config.backend, &BackendKind::ALL, backend_name);
+        let id = Id::unique("names of the state backends");
+        let mut names: Names = ui.data(|data| data.get_temp(id)).unwrap_or_default();
+        setting(ui, &table::NAMES, |ui| {
+            controls::choice(ui, &mut names, &Names::ALL, Names::name);
         });
-        storage_ui(ui, &mut config.storage);
+        ui.data_mut(|data| data.insert_temp(id, names));
+        match names {
+            Names::Since1_13 => two_knobs_ui(ui, config),
+            Names::UpTo1_12 => classic_ui(ui, config),
+        }
         setting(ui, &table::CHECKPOINT_DIR, |ui| {
             controls::folder(ui, &mut config.checkpoint_dir, "goes with the run");
         });
@@ -27,24 +53,89 @@ pub fn group_ui(ui: &mut Ui, config: &mut JobConfig) {
     });
 }
 
-fn storage_ui(ui: &mut Ui, storage: &mut StorageKind) {
-    let files = match *storage {
-        StorageKind::FileSystem { .. } => *storage,
+fn two_knobs_ui(ui: &mut Ui, config: &mut JobConfig) {
+    setting(ui, &table::BACKEND, |ui| {
+        controls::choice(ui, &mut config.backend, &BackendKind::ALL, backend_name);
+    });
+    if config.backend == BackendKind::RocksDb {
+        rocksdb_ui(ui, &mut config.state);
+    }
+    setting(ui, &table::STORAGE, |ui| {
+        let all = [StorageKind::JobManager, files(config.storage)];
+        controls::choice(ui, &mut config.storage, &all, StorageKind::name);
+    });
+    limits_ui(ui, config);
+    small_print(
+        ui,
+        &match ClassicBackend::of(config) {
+            Some(classic) => format!("Up to 1.12: {}.", classic.name()),
+            None => "Up to 1.12 there was no name for these two together.".to_owned(),
+        },
+    );
+}
+
+fn classic_ui(ui: &mut Ui, config: &mut JobConfig) {
+    let known = ClassicBackend::of(config);
+    let mut chosen = known;
+    setting(ui, &table::CLASSIC, |ui| {
+        let mut all: Vec<Option<ClassicBackend>> = ClassicBackend::ALL.map(Some).to_vec();
+        if known.is_none() {
+            all.push(None);
+        }
+        let name = |it: Option<ClassicBackend>| it.map_or("no such name", ClassicBackend::name);
+        controls::choice(ui, &mut chosen, &all, name);
+    });
+    if let Some(chosen) = chosen.filter(|_| chosen != known) {
+        chosen.apply(config);
+    }
+    match config.backend {
+        BackendKind::RocksDb => rocksdb_ui(ui, &mut config.state),
+        BackendKind::Heap => {
+            setting(ui, &table::ASYNCHRONOUS, |ui| {
+                ui.checkbox(&mut config.state.asynchronous, "");
+            });
+        }
+    }
+    limits_ui(ui, config);
+    if let Some(classic) = ClassicBackend::of(config) {
+        small_print(ui, &format!("Since 1.13: {}.", classic.since_1_13()));
+    }
+}
+
+fn rocksdb_ui(ui: &mut Ui, state: &mut StateOptions) {
+    setting(ui, &table::INCREMENTAL, |ui| {
+        ui.checkbox(&mut state.incremental, "");
+    });
+    setting(ui, &table::COMPACTION, |ui| {
+        let value = DragValue::new(&mut state.compaction_trigger);
+        ui.add(value.range(0..=1_000).suffix(" files"));
+    });
+    setting(ui, &table::MEMORY, |ui| {
+        let value = DragValue::new(&mut state.memory_mib);
+        ui.add(value.range(1..=4_096).suffix(" MiB"));
+    });
+}
+
+fn limits_ui(ui: &mut Ui, config: &mut JobConfig) {
+    match &mut config.storage {
+        StorageKind::JobManager => setting(ui, &table::MAX_STATE, |ui| {
+            let value = DragValue::new(&mut config.state.max_state_bytes);
+            ui.add(value.range(1..=1 << 30).suffix(" B"));
+        }),
+        StorageKind::FileSystem {
+            inline_threshold_bytes,
+        } => setting(ui, &table::INLINE, |ui| {
+            let value = DragValue::new(inline_threshold_bytes);
+            ui.add(value.range(0..=1_048_576).suffix(" B"));
+        }),
+    }
+}
+
+fn files(storage: StorageKind) -> StorageKind {
+    match storage {
+        StorageKind::FileSystem { .. } => storage,
         StorageKind::JobManager => StorageKind::FileSystem {
             inline_threshold_bytes: StorageKind::DEFAULT_INLINE_THRESHOLD_BYTES,
         },
-    };
-    setting(ui, &table::STORAGE, |ui| {
-        let all = [StorageKind::JobManager, files];
-        controls::choice(ui, storage, &all, StorageKind::name);
-    });
-    if let StorageKind::FileSystem {
-        inline_threshold_bytes,
-    } = storage
-    {
-        setting(ui, &table::INLINE, |ui| {
-            let value = DragValue::new(inline_threshold_bytes);
-            ui.add(value.range(0..=1_048_576).suffix(" B"));
-        });
     }
 }

@@ -22,13 +22,14 @@ enum Kind {
     CrashSeveral,
     CrashTaskManager,
     Inject,
+    Compact,
     Restore,
     Stop,
     Suspend,
 }
 
 impl Kind {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Checkpoint,
         Self::Savepoint,
         Self::StopWithSavepoint,
@@ -37,6 +38,7 @@ impl Kind {
         Self::CrashSeveral,
         Self::CrashTaskManager,
         Self::Inject,
+        Self::Compact,
         Self::Restore,
         Self::Stop,
         Self::Suspend,
@@ -52,6 +54,7 @@ impl Kind {
             Command::CrashSeveral { .. } => Self::CrashSeveral,
             Command::CrashTaskManager { .. } => Self::CrashTaskManager,
             Command::Inject(_) => Self::Inject,
+            Command::Compact { .. } => Self::Compact,
             Command::Restore { .. } => Self::Restore,
             Command::Stop => Self::Stop,
             Command::Suspend => Self::Suspend,
@@ -68,6 +71,7 @@ impl Kind {
             Self::CrashSeveral => "crash several",
             Self::CrashTaskManager => "crash a TaskManager",
             Self::Inject => "inject a fault",
+            Self::Compact => "compact the files",
             Self::Restore => "restore",
             Self::Stop => "cancel the job",
             Self::Suspend => "suspend the job",
@@ -101,6 +105,7 @@ impl Kind {
                 uid,
                 subtask: 0,
             }),
+            Self::Compact => Command::Compact { uid },
             Self::Restore => Command::Restore { checkpoint: None },
             Self::Stop => Command::Stop,
             Self::Suspend => Command::Suspend,
@@ -139,6 +144,11 @@ pub fn command_ui(ui: &mut Ui, job: &JobGraph, command: &mut Command) {
         Command::CrashSeveral { subtasks } => several_ui(ui, job, subtasks),
         Command::CrashTaskManager { index } => task_manager_ui(ui, job, index),
         Command::Inject(fault) => fault_ui(ui, job, fault),
+        Command::Compact { uid } => {
+            field(ui, "Operator", |ui| {
+                operator_choice(ui, job, uid, |vertex| vertex.operator.is_keyed());
+            });
+        }
         Command::Restore { checkpoint } => restore_ui(ui, checkpoint),
     }
 }

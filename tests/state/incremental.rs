@@ -1,0 +1,321 @@
+//! Laws 20 to 22: incremental checkpoints of a real database, with the real files and the real registry.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lockgate::engine::coordinator::SharedStateRegistry;
+use lockgate::engine::state::{BackendSetup, KeyedBackend};
+use lockgate::engine::storage::{KeyedStateHandle, SHARED, SubtaskState};
+use lockgate::model::{BackendKind, CheckpointId, Decimal, Key, StateOptions};
+use proptest::prelude::*;
+
+use crate::support::{Entries, MAX_PARALLELISM, Place, World, metadata, names_in};
+
+/// What happens to a subtask with a database.
+#[derive(Clone, Debug)]
+enum Op {
+    /// So much is added to the sum of this key.
+    Add(i32, i64),
+    /// A checkpoint is taken and written, and comes out so.
+    Checkpoint(Fate),
+    /// All files are merged.
+    Compact,
+    /// The subtask fails, and begins again from the n-th retained checkpoint, counted from the newest and around.
+    Restore(usize),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fate {
+    /// Complete, and the subtask hears of it.
+    Confirmed,
+    /// Complete; the news is lost.
+    Unheard,
+    /// Acknowledged, then aborted because of somebody else; the subtask hears of it.
+    Aborted,
+    /// Written, and never acknowledged: the subtask failed in between, or the news of the abort was faster.
+    Orphaned,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let fate = prop_oneof![
+        5 => Just(Fate::Confirmed),
+        2 => Just(Fate::Unheard),
+        2 => Just(Fate::Aborted),
+        1 => Just(Fate::Orphaned),
+    ];
+    prop_oneof![
+        6 => (0..40_i32, -100..100_i64).prop_map(|(key, value)| Op::Add(key, value)),
+        5 => fate.prop_map(Op::Checkpoint),
+        1 => Just(Op::Compact),
+        1 => (0..3_usize).prop_map(Op::Restore),
+    ]
+}
+
+fn setup() -> BackendSetup {
+    BackendSetup {
+        options: StateOptions {
+            incremental: true,
+            compaction_trigger: 3,
+            ..StateOptions::default()
+        },
+        continues: true,
+        ..BackendKind::RocksDb.into()
+    }
+}
+
+/// A retained checkpoint, and what it must give back.
+struct Retained {
+    id: CheckpointId,
+    handle: KeyedStateHandle,
+    entries: Entries,
+}
+
+/// A subtask, and a coordinator that keeps the two newest checkpoints.
+struct Life {
+    world: World,
+    backend: KeyedBackend,
+    sums: BTreeMap<i32, i64>,
+    registry: SharedStateRegistry,
+    store: Vec<Retained>,
+    /// What the subtask may refer to: the shared files of the last checkpoint that it knows to be complete.
+    confirmed: BTreeSet<String>,
+    next: u64,
+}
+
+const RETAINED: usize = 2;
+
+impl Life {
+    fn new() -> Self {
+        let mut world = World::new(Place::Files);
+        let dir = world.fresh_dir();
+        let groups = 0..=MAX_PARALLELISM - 1;
+        Self {
+            backend: KeyedBackend::open(setup(), &dir, MAX_PARALLELISM, groups).unwrap(),
+            world,
+            sums: BTreeMap::new(),
+            registry: SharedStateRegistry::default(),
+            store: Vec::new(),
+            confirmed: BTreeSet::new(),
+            next: 1,
+        }
+    }
+
+    fn entries(&self) -> Entries {
+        let sums = self.sums.iter();
+        sums.map(|(key, sum)| (Key::int(*key), Decimal::from(*sum)))
+            .collect()
+    }
+
+    fn play(&mut self, op: &Op) {
+        match op {
+            Op::Add(key, value) => {
+                self.backend.add(&Key::int(*key), (*value).into()).unwrap();
+                *self.sums.entry(*key).or_default() += value;
+            }
+            Op::Checkpoint(fate) => self.checkpoint(*fate),
+            Op::Compact => {
+                self.backend.compact(0).unwrap();
+            }
+            Op::Restore(back) => self.restore(*back),
+        }
+    }
+
+    fn checkpoint(&mut self, fate: Fate) {
+        let id = CheckpointId(self.next);
+        self.next += 1;
+        let storage = &self.world.storage;
+        storage.begin(id).unwrap();
+        let snapshot = self.backend.snapshot(id).unwrap();
+        self.backend.compact_if_due(0).unwrap();
+        let handle = snapshot.write((id, None), "sum-0", &**storage).unwrap();
+        self.check_base(id, &handle);
+        self.backend.on_written(id, &handle);
+        let state = SubtaskState {
+            keyed: Some(handle.clone()),
+            ..SubtaskState::default()
+        };
+        if fate != Fate::Orphaned {
+            self.registry.register(id, &state);
+        }
+        match fate {
+            Fate::Aborted | Fate::Orphaned => {
+                storage.discard(id).unwrap();
+                self.backend.on_aborted(id);
+            }
+            Fate::Confirmed | Fate::Unheard => {
+                storage.write_metadata(&metadata(id, &handle)).unwrap();
+                if fate == Fate::Confirmed {
+                    self.backend.on_complete(id);
+                    self.confirmed = shared_names(&handle);
+                }
+                let entries = self.entries();
+                self.store.push(Retained {
+                    id,
+                    handle,
+                    entries,
+                });
+                self.subsume();
+            }
+        }
+    }
+
+    /// Law 22: what is not uploaded again is what the subtask knows to be in a complete checkpoint.
+    fn check_base(&self, id: CheckpointId, handle: &KeyedStateHandle) {
+        for file in handle.shared().filter(|file| file.created_by != id) {
+            let name = file.stream.shared_name().unwrap();
+            assert!(self.confirmed.contains(name), "{name} was not confirmed");
+        }
+    }
+
+    fn subsume(&mut self) {
+        let surplus = self.store.len().saturating_sub(RETAINED);
+        for gone in self.store.drain(..surplus) {
+            self.world.storage.discard(gone.id).unwrap();
+        }
+        let lowest = self.store.iter().map(|it| it.id).min().unwrap();
+        self.registry.unregister_unused(lowest);
+        let keep = self.registry.names();
+        self.world.storage.retain_shared(&keep, lowest).unwrap();
+    }
+
+    fn restore(&mut self, back: usize) {
+        let Some(place) = self.store.len().checked_sub(1) else {
+            return;
+        };
+        let index = place - back % self.store.len();
+        let handle = self.store[index].handle.clone();
+        let dir = self.world.fresh_dir();
+        let groups = 0..=MAX_PARALLELISM - 1;
+        let storage = &*self.world.storage;
+        self.backend =
+            KeyedBackend::restore(setup(), &dir, MAX_PARALLELISM, groups, &[&handle], storage)
+                .unwrap();
+        self.confirmed = shared_names(&handle);
+        let entries = &self.store[index].entries;
+        self.sums = entries
+            .iter()
+            .map(|(key, sum)| {
+                let Key::Int { value, .. } = key else {
+                    panic!("an integer")
+                };
+                (*value, i64::try_from(*sum).unwrap())
+            })
+            .collect();
+    }
+
+    /// Laws 20 and 21, by the folder.
+    fn check(&mut self) {
+        assert_eq!(self.backend.entries().unwrap(), self.entries());
+        let mut needed = BTreeSet::new();
+        for place in 0..self.store.len() {
+            let retained = &self.store[place];
+            self.world.storage.verify(retained.id).unwrap();
+            needed.extend(shared_names(&retained.handle));
+            let (handle, entries) = (retained.handle.clone(), retained.entries.clone());
+            let restored = self.world.restore(BackendKind::RocksDb, &handle).unwrap();
+            assert_eq!(restored.entries().unwrap(), entries);
+        }
+        let folder = self.world.checkpoints().join(SHARED);
+        let lowest = self.store.iter().map(|it| it.id).min();
+        let mut there = names_in(&folder);
+        there.retain(|name| {
+            // Files that only a checkpoint since the oldest retained one has written may still be there.
+            let by = name.split('.').nth(1).unwrap().parse().unwrap();
+            lowest.is_some_and(|lowest| CheckpointId(by) < lowest)
+        });
+        for name in there {
+            assert!(
+                needed.iter().any(|it| file_name(it) == name),
+                "{name} is an orphan"
+            );
+        }
+    }
+}
+
+fn shared_names(handle: &KeyedStateHandle) -> BTreeSet<String> {
+    let files = handle.shared();
+    files
+        .filter_map(|file| file.stream.shared_name().map(str::to_owned))
+        .collect()
+}
+
+/// As it lies in the folder: these names have nothing that needs another spelling.
+fn file_name(name: &str) -> String {
+    format!("state-{name}")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Breaks if a file that a retained checkpoint refers to is deleted, if one that none refers to stays for good, if
+    /// an unconfirmed upload is taken for granted, or if what is restored is anything but the state at the snapshot.
+    #[test]
+    fn every_retained_checkpoint_is_whole_and_nothing_else_stays(ops in proptest::collection::vec(op(), 1..40)) {
+        let mut life = Life::new();
+        for op in &ops {
+            life.play(op);
+        }
+        life.check();
+    }
+}
+
+/// Breaks if nothing is shared, or if a merge of files is not seen as new files.
+#[test]
+fn only_new_files_are_uploaded() {
+    let mut life = Life::new();
+    let add = |life: &mut Life, keys: std::ops::Range<i32>| {
+        for key in keys {
+            life.play(&Op::Add(key, 1));
+        }
+    };
+    let uploaded = |life: &Life| {
+        let last = life.store.last().unwrap();
+        let new = last
+            .handle
+            .shared()
+            .filter(|file| file.created_by == last.id);
+        new.map(|file| file.entry_bytes).sum::<u64>()
+    };
+    add(&mut life, 0..1000);
+    life.play(&Op::Checkpoint(Fate::Confirmed));
+    let first_bytes = uploaded(&life);
+    // Key group (2), state (1), kind of key (1), key (4), value (16).
+    assert_eq!(first_bytes, 1000 * 24);
+    add(&mut life, 500..510);
+    life.play(&Op::Checkpoint(Fate::Confirmed));
+    assert_eq!(uploaded(&life), 10 * 24, "what has changed");
+    life.play(&Op::Checkpoint(Fate::Confirmed));
+    assert_eq!(uploaded(&life), 0, "nothing has changed");
+    life.play(&Op::Compact);
+    life.play(&Op::Checkpoint(Fate::Confirmed));
+    assert_eq!(uploaded(&life), first_bytes, "all is in one new file");
+    life.check();
+}
+
+/// Breaks if an abort deletes files, if orphans outlive the next completed checkpoints, or if files are deleted while
+/// the older of two retained checkpoints needs them.
+#[test]
+fn the_folder_holds_what_the_retained_checkpoints_refer_to() {
+    let mut life = Life::new();
+    for round in 0..20 {
+        for key in 0..30 {
+            life.play(&Op::Add(round * 7 + key, 1));
+        }
+        let fate = match round % 5 {
+            1 => Fate::Aborted,
+            3 => Fate::Orphaned,
+            _ => Fate::Confirmed,
+        };
+        life.play(&Op::Checkpoint(fate));
+        life.check();
+    }
+    life.play(&Op::Checkpoint(Fate::Confirmed));
+    life.play(&Op::Checkpoint(Fate::Confirmed));
+    let handles = life.store.iter().map(|it| &it.handle);
+    let needed: BTreeSet<String> = handles
+        .flat_map(shared_names)
+        .map(|name| file_name(&name))
+        .collect();
+    let folder = life.world.checkpoints().join(SHARED);
+    assert_eq!(names_in(&folder), needed.into_iter().collect::<Vec<_>>());
+    assert_eq!(life.store.len(), RETAINED);
+}
