@@ -67,7 +67,7 @@ fn offences(scope: impl Fn(&Source) -> bool, words: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     for source in sources().iter().filter(|source| scope(source)) {
         for (number, line) in source.code() {
-            for word in words.iter().filter(|word| has_word(&line, word)) {
+            for word in words.iter().filter(|word| has_word(line, word)) {
                 found.push(format!("src/{}:{number}: {word}", source.path));
             }
         }

@@ -4,15 +4,33 @@ use std::collections::BTreeMap;
 
 use crate::engine::driver::stepper::{OpenTransaction, Projection, sorted_names};
 use crate::engine::plan::{ExecutionGraph, SubtaskPlan};
-use crate::model::{Decimal, Key, OperatorSpec, StateEntry, StreamElement, TimeWindow};
+use crate::model::{
+    CheckpointId, Decimal, Key, OperatorSpec, StateEntry, StreamElement, TimeWindow,
+};
 use crate::recording::View;
-use crate::recording::view::{CheckpointStatus, Row, SubtaskView};
+use crate::recording::view::{ChannelView, CheckpointStatus, Row, SubtaskView};
 
 /// What a keyed function holds; one that is restored as finished holds nothing, whatever is shown of it.
 fn entries(subtask: &SubtaskView) -> BTreeMap<Key, Vec<StateEntry>> {
     let held = subtask.entries.iter();
     held.filter(|_| !subtask.is_restored_finished)
         .map(|(key, row)| (key.clone(), row.entries.clone()))
+        .collect()
+}
+
+/// Shared files, with the newest checkpoint that has referred to each.
+fn shared(view: &View) -> Vec<(String, CheckpointId)> {
+    let files = view.shared.iter();
+    files
+        .filter_map(|(name, file)| Some((name.clone(), *file.used_by.last()?)))
+        .collect()
+}
+
+/// What waits on a channel, and when each is ready.
+fn queue(channel: &ChannelView) -> Vec<(StreamElement, u64)> {
+    let queue = channel.queue.iter();
+    queue
+        .map(|item| (item.element.clone(), item.ready_us))
         .collect()
 }
 
@@ -32,12 +50,6 @@ pub fn projection_of(view: &View, plan: &ExecutionGraph, engine: &Projection) ->
         let windows = &view.subtasks[index].windows;
         let value = |(place, row): (&(TimeWindow, Key), &Row)| (place.clone(), row.value);
         windows.iter().map(value).collect()
-    };
-    let queue = |index: usize| -> Vec<(StreamElement, u64)> {
-        let queue = view.channels[index].queue.iter();
-        queue
-            .map(|item| (item.element.clone(), item.ready_us))
-            .collect()
     };
     let plans = plan.subtasks.iter();
     let sinks = plans
@@ -97,7 +109,7 @@ pub fn projection_of(view: &View, plan: &ExecutionGraph, engine: &Projection) ->
                 engine.event_time[i].map(|_| (subtask.watermark, subtask.is_idle))
             })
             .collect(),
-        channels: (0..view.channels.len()).map(queue).collect(),
+        channels: view.channels.iter().map(queue).collect(),
         uncommitted: sinks.clone().map(transactions).collect(),
         tables: sinks.map(|(plan, _)| table(&plan.uid)).collect(),
         blocked: view
@@ -114,11 +126,7 @@ pub fn projection_of(view: &View, plan: &ExecutionGraph, engine: &Projection) ->
         paused_for: view.paused_for.clone(),
         pending: pending.map(|checkpoint| checkpoint.id).collect(),
         retained: view.store.clone(),
-        shared: view
-            .shared
-            .iter()
-            .filter_map(|(name, file)| Some((name.clone(), *file.used_by.last()?)))
-            .collect(),
+        shared: shared(view),
         queued: sorted_names(view.queued.iter().copied()),
         failover: view
             .failover
