@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may end where it stands")]
 
+#[path = "engine/abort_laws.rs"]
+mod abort_laws;
 #[path = "engine/alignment.rs"]
 mod alignment;
 #[path = "engine/at_least_once.rs"]
