@@ -133,6 +133,20 @@ fn live(
     } = course;
     let history = History::read(job, &plan, &events, baseline);
     let mut violations = laws::check(&history);
+    let places = savepoints.all();
+    let stored = laws::Stored {
+        holds: &|id, is_savepoint| {
+            if is_savepoint {
+                places.values().any(|place| place.stored_bytes(id).is_ok())
+            } else {
+                storage.stored_bytes(id).is_ok()
+            }
+        },
+        holds_start: start
+            .as_ref()
+            .map(|(point, _)| point.storage.stored_bytes(point.checkpoint).is_ok()),
+    };
+    violations.extend(laws::leaked(&history, &stored));
     let at = events.len().saturating_sub(1);
     let wrong_end = match end::judge(&history, end) {
         Verdict::Sound => None,

@@ -208,5 +208,6 @@ fn baseline(
         images,
         parallelism: parallelism.collect(),
         written,
+        saved: laws::saved(history, story),
     }
 }

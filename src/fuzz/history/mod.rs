@@ -8,13 +8,13 @@ mod lane;
 mod read;
 mod state;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::event::{AbortReason, CheckpointKind, JobStatus, SubtaskStatus, TraceEvent};
 use crate::engine::plan::ExecutionGraph;
 use crate::model::{
     ChannelId, CheckpointId, Decimal, JobGraph, Key, Origin, Record, SplitId, StateEntry,
-    SubtaskId, TimeWindow, Uid,
+    SubtaskId, TimeWindow, TransactionId, Uid,
 };
 
 pub use lane::{Block, Lane, Sent};
@@ -101,6 +101,15 @@ pub struct Baseline {
     pub parallelism: BTreeMap<Uid, usize>,
     /// By sink: what it had taken before the snapshot, in whatever transaction, by record.
     pub written: BTreeMap<Uid, BTreeMap<Origin, u64>>,
+    /// By two-phase commit sink and the index of its old subtasks: the elements of the list.
+    pub saved: BTreeMap<Uid, BTreeMap<u32, Saved>>,
+}
+
+/// What a subtask of a two-phase commit sink has in a snapshot.
+#[derive(Clone, Debug, Default)]
+pub struct Saved {
+    pub current: Option<TransactionId>,
+    pub pending: BTreeSet<TransactionId>,
 }
 
 impl Baseline {

@@ -74,6 +74,13 @@ pub(super) fn can_be_unaligned(alignment: Alignment) -> bool {
 }
 
 fn tell(history: &History, side: &Side, what: &str) -> String {
+    if side.too_early {
+        return format!(
+            "snapshot {} is taken before the barrier was on {}",
+            side.capture.checkpoint,
+            history.plan.channel_name(side.channel)
+        );
+    }
     format!(
         "checkpoint {} at {}: {} records came before its barrier, {} were taken{what}",
         side.capture.checkpoint,

@@ -16,6 +16,17 @@ pub(super) fn is_stopped(history: &History) -> bool {
     })
 }
 
+/// It stopped where it stood: its windows were left open for the next job.
+pub(super) fn is_stopped_undrained(history: &History) -> bool {
+    history.checkpoints.values().any(|story| {
+        story.completed.is_some()
+            && matches!(
+                story.kind,
+                CheckpointKind::StopWithSavepoint { drain: false, .. }
+            )
+    })
+}
+
 /// Breaks if a record is lost, or counted twice, by whatever happened on the way.
 pub fn counted(history: &History) -> Vec<Violation> {
     if history.status != JobStatus::Finished {

@@ -3,7 +3,8 @@
 use super::cut::can_be_unaligned;
 use super::{History, Violation, violation};
 use crate::engine::event::{EventKind, JobStatus, Outcome};
-use crate::model::{Alignment, CheckpointId, StreamEvent, SubtaskId};
+use crate::fuzz::history::{Lane, Sent};
+use crate::model::{Alignment, ChannelId, CheckpointId, StreamEvent, SubtaskId};
 
 /// Breaks if barriers overtake each other, or one is sent twice.
 pub fn increasing(history: &History) -> Vec<Violation> {
@@ -68,9 +69,33 @@ pub fn blocked(history: &History) -> Vec<Violation> {
     found
 }
 
+/// Breaks if a checkpoint's time to align is not counted from its trigger.
+fn wrong_deadlines(history: &History) -> Vec<Violation> {
+    let wait_us = history.job.config.checkpointing.aligned_timeout_ms * 1000;
+    let mut found = Vec::new();
+    for lane in &history.lanes {
+        for (barrier, sent) in lane.barriers() {
+            let (Alignment::AlignedUntil { deadline_us }, Some(story)) =
+                (barrier.alignment, history.checkpoints.get(&barrier.id))
+            else {
+                continue;
+            };
+            let expected_us = history.at_us(story.triggered) + wait_us;
+            if deadline_us != expected_us {
+                let text = format!(
+                    "barrier {} is aligned until {deadline_us} µs; its time to align ends at {expected_us} µs",
+                    barrier.id
+                );
+                found.push(violation(9, sent.sent, text));
+            }
+        }
+    }
+    found
+}
+
 /// Breaks if a barrier overtakes before the checkpoint's time to align is over, or blocks after it.
 pub fn aligned_timeout(history: &History) -> Vec<Violation> {
-    let mut found = Vec::new();
+    let mut found = wrong_deadlines(history);
     for (at, event) in history.events.iter().enumerate() {
         let (channel, id, overtakes) = match &event.kind {
             EventKind::BarrierPromoted {
@@ -134,7 +159,70 @@ pub fn aborted_early(history: &History) -> Vec<Violation> {
         }
         found.extend(missing_marker(history, (at, subtask), checkpoint));
     }
+    found.extend(stopped_markers(history));
     found
+}
+
+/// Breaks if a cancel marker ends here: those behind would wait for a barrier that never comes.
+fn stopped_markers(history: &History) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for lane in &history.lanes {
+        for sent in &lane.events {
+            if let (StreamEvent::CancelCheckpoint(id), Some(at)) = (sent.what, sent.taken) {
+                let subtask = history.plan.channel(lane.channel).to;
+                found.extend(stopped_marker(history, (at, subtask), id));
+            }
+        }
+    }
+    found
+}
+
+/// A marker goes on in the step in which it is taken, unless the barrier itself, or something newer, has gone out before
+/// or is on its way through.
+fn stopped_marker(
+    history: &History,
+    (at, subtask): (usize, SubtaskId),
+    id: CheckpointId,
+) -> Option<Violation> {
+    let plan = history.plan.subtask(subtask);
+    let step = history.events[at].step;
+    let end = history.events.partition_point(|event| event.step <= step);
+    let lanes = |channels: &[ChannelId]| -> Vec<Option<&Lane>> {
+        let lanes = channels.iter();
+        lanes.map(|id| history.lane_at(*id, at)).collect()
+    };
+    let is_newer = |sent: &Sent<StreamEvent>| {
+        sent.taken.is_some_and(|taken| taken < at) && checkpoint_of(sent.what) > Some(id)
+    };
+    let inputs = lanes(&plan.inputs);
+    if inputs
+        .iter()
+        .flatten()
+        .any(|lane| lane.events.iter().any(is_newer))
+    {
+        return None;
+    }
+    let is_told = |sent: &Sent<StreamEvent>| {
+        let passes =
+            checkpoint_of(sent.what) >= Some(id) || sent.what == StreamEvent::EndOfPartition;
+        sent.sent < end && passes
+    };
+    let outputs = plan.outputs.iter().flat_map(|output| &output.channels);
+    let outputs: Vec<ChannelId> = outputs.copied().collect();
+    let untold = lanes(&outputs)
+        .iter()
+        .position(|lane| lane.is_none_or(|lane| !lane.events.iter().any(is_told)))?;
+    let name = history.plan.channel_name(outputs[untold]);
+    let text = format!("the cancel marker of {id} does not go on to {name}");
+    Some(violation(17, at, text))
+}
+
+fn checkpoint_of(event: StreamEvent) -> Option<CheckpointId> {
+    match event {
+        StreamEvent::Barrier(barrier) => Some(barrier.id),
+        StreamEvent::CancelCheckpoint(id) => Some(id),
+        _ => None,
+    }
 }
 
 /// A barrier that was taken after the news of its abort must go on as a cancel marker, within the same step.

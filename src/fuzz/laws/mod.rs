@@ -7,13 +7,17 @@ mod coordinator;
 mod cut;
 mod ending;
 mod gate;
+mod handover;
 mod multiplicity;
 mod sinks;
 mod state;
+mod storage;
 mod time;
 
 pub use super::history::{History, Violation};
 pub(super) use cut::taken_by;
+pub(super) use handover::saved;
+pub(super) use storage::{Stored, leaked};
 
 /// A law by its number, in one sentence, with the function that finds what breaks it.
 pub struct Law {
@@ -23,7 +27,7 @@ pub struct Law {
 }
 
 /// Those that an event log can show. The others are about files and access to state, and have tests of their own.
-pub const LAWS: [Law; 26] = [
+pub const LAWS: [Law; 27] = [
     law(
         1,
         "aligned: state n reflects exactly the records before barrier n",
@@ -124,9 +128,10 @@ pub const LAWS: [Law; 26] = [
     ),
     law(
         28,
-        "after a change of parallelism each key is at its owner",
-        state::rescaled,
+        "each key is at its owner, after a change of parallelism, too",
+        state::owned,
     ),
+    law(29, "lists are split evenly, nothing lost", handover::lists),
     law(
         31,
         "windows fire once, when their time has come",
@@ -158,7 +163,6 @@ pub fn sentence(number: u8) -> &'static str {
     let found = LAWS.iter().find(|law| law.number == number);
     match (found, number) {
         (Some(law), _) => law.sentence,
-        (None, 29) => "lists are split evenly, nothing lost",
         (None, 27) => "a plain savepoint commits nothing",
         _ => "the run as a whole is sound",
     }

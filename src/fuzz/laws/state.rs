@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{History, Violation, violation};
-use crate::fuzz::history::Restore;
-use crate::model::SubtaskId;
+use crate::fuzz::history::{Restore, Sent};
 use crate::model::key_group::key_group;
+use crate::model::{Partitioning, Record, SubtaskId};
 
 /// Breaks if what changed after the synchronous part is in the snapshot, or if writing or reading loses something.
 pub fn restored(history: &History) -> Vec<Violation> {
@@ -30,8 +30,34 @@ pub fn restored(history: &History) -> Vec<Violation> {
     found
 }
 
+/// Breaks if a record goes to a subtask that does not own its key, or state does.
+pub fn owned(history: &History) -> Vec<Violation> {
+    let mut found = rescaled(history);
+    for lane in &history.lanes {
+        let channel = history.plan.channel(lane.channel);
+        let mut outputs = history.plan.subtask(channel.from).outputs.iter();
+        let output = outputs.find(|output| output.channels.contains(&lane.channel));
+        let Some(output) = output.filter(|it| it.partitioning == Partitioning::Hash) else {
+            continue;
+        };
+        let receiver = history.plan.subtask(channel.to);
+        let is_lost = |sent: &&Sent<Record>| {
+            output.key.key_of(&sent.what).is_some_and(|key| {
+                let group = key_group(&key, receiver.max_parallelism);
+                !receiver.key_groups.contains(&group)
+            })
+        };
+        if let Some(sent) = lane.records.iter().find(is_lost) {
+            let name = history.plan.channel_name(lane.channel);
+            let text = format!("{name} carries a record whose key is not the receiver's");
+            found.push(violation(28, sent.sent, text));
+        }
+    }
+    found
+}
+
 /// Breaks if a key group goes to a subtask that does not own it, or to none, or a split is lost or read twice.
-pub fn rescaled(history: &History) -> Vec<Violation> {
+fn rescaled(history: &History) -> Vec<Violation> {
     let Some(baseline) = &history.baseline else {
         return Vec::new();
     };

@@ -63,9 +63,9 @@ fn size_ms(history: &History, subtask: SubtaskId) -> Option<u64> {
     }
 }
 
-/// At the end of all data every window fires.
+/// At the end of all data every window fires; a drain is such an end.
 fn left_over(history: &History) -> Option<Violation> {
-    if history.status != JobStatus::Finished || super::ending::is_stopped(history) {
+    if history.status != JobStatus::Finished || super::ending::is_stopped_undrained(history) {
         return None;
     }
     let held = |(index, task): (usize, &crate::fuzz::history::Task)| {
