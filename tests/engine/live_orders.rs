@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lockgate::engine::driver::live::{self, LiveOptions, LiveOutcome};
 use lockgate::engine::driver::{Feeds, Resources};
-use lockgate::engine::event::{EventKind, JobStatus};
+use lockgate::engine::event::{AbortReason, EventKind, JobStatus};
 use lockgate::engine::plan::ExecutionGraph;
 use lockgate::engine::storage::{CheckpointStorage, MemoryStorage};
 use lockgate::model::{
@@ -24,7 +24,17 @@ const FORMAT: SavepointFormat = SavepointFormat::Canonical;
 
 /// After so many records the job is told so.
 fn job(script: &[(u64, Command)]) -> JobGraph {
-    let mut job = sum_job(&[SOURCE], 3, 2);
+    job_of(SOURCE, script)
+}
+
+/// The same, but its data do not end before it is told to, however long the thread that tells it waits for a core.
+fn long_job(script: &[(u64, Command)]) -> JobGraph {
+    let end = 1_000 * SOURCE.end;
+    job_of(Source { end, ..SOURCE }, script)
+}
+
+fn job_of(source: Source, script: &[(u64, Command)]) -> JobGraph {
+    let mut job = sum_job(&[source], 3, 2);
     job.config.restart = RestartStrategy::FixedDelay {
         attempts: 3,
         delay_ms: 5,
@@ -94,14 +104,15 @@ fn periodic_checkpoints_come_by_themselves_and_go_at_the_end() {
     assert_eq!(live.storage.list().unwrap(), [], "it has finished");
 }
 
-/// Breaks if several crashes, or a lost `TaskManager`, leave a thread or a record behind.
+/// Breaks if several crashes, or a lost `TaskManager`, leave a thread or a record behind. The second one comes when more
+/// records than there are have been emitted: not before the job has begun again.
 #[test]
 fn several_crashes_and_a_lost_task_manager_are_recovered_from() {
     let both = vec![(Uid::new("sum"), 0), (Uid::new("out"), 0)];
     let live = run(&job(&[
         (1000, Command::Checkpoint),
         (2500, Command::CrashSeveral { subtasks: both }),
-        (4000, Command::CrashTaskManager { index: 1 }),
+        (SOURCE.end + 1, Command::CrashTaskManager { index: 1 }),
     ]));
     live.assert_right();
     assert_eq!(
@@ -123,13 +134,24 @@ fn a_job_whose_strategy_gives_up_has_failed_and_keeps_what_it_should() {
         panic!("{:?}", live.outcome.status);
     };
     assert!(cause.starts_with("TaskManager 1 was lost."), "{cause}");
-    assert_eq!(live.storage.list().unwrap(), [CheckpointId(1)]);
+    let completed = live
+        .outcome
+        .events
+        .iter()
+        .filter_map(|event| match event.kind {
+            EventKind::Completed { checkpoint } => Some(checkpoint),
+            _ => None,
+        });
+    // On a busy machine the checkpoint may not be complete before the crash.
+    assert_eq!(live.storage.list().unwrap(), completed.collect::<Vec<_>>());
 }
 
+/// Breaks if the savepoint that the job stops with is not stored, if subtasks do not finish after it, or if one that is
+/// still pending then is neither stored nor given up.
 #[test]
 fn stop_with_savepoint_ends_a_live_job() {
     for drain in [false, true] {
-        let live = run(&job(&[
+        let live = run(&long_job(&[
             (500, Command::Savepoint { format: FORMAT }),
             (
                 3000,
@@ -140,24 +162,35 @@ fn stop_with_savepoint_ends_a_live_job() {
             ),
         ]));
         assert_eq!(live.outcome.status, JobStatus::Finished);
-        assert!(live.outcome.emitted[0] < SOURCE.end, "stopped on the way");
         assert_eq!(live.savepoints.names().len(), 2);
+        let is_stored = |id: u64| {
+            let id = CheckpointId(id);
+            live.count(
+                |event| matches!(event, EventKind::SavepointStored { checkpoint, .. } if *checkpoint == id),
+            )
+        };
+        let is_given_up = live.count(|event| {
+            let suspended = AbortReason::CoordinatorSuspend;
+            matches!(event, EventKind::Aborted { checkpoint: CheckpointId(1), reason } if *reason == suspended)
+        });
+        assert_eq!(is_stored(2), 1);
         assert_eq!(
-            live.count(|event| matches!(event, EventKind::SavepointStored { .. })),
-            2
+            is_stored(1) + is_given_up,
+            1,
+            "all that is pending is given up first"
         );
     }
 }
 
 #[test]
 fn cancel_with_savepoint_and_suspend_end_a_live_job() {
-    let live = run(&job(&[(
+    let live = run(&long_job(&[(
         3000,
         Command::CancelWithSavepoint { format: FORMAT },
     )]));
     assert_eq!(live.outcome.status, JobStatus::Canceled);
     assert_eq!(live.savepoints.names().len(), 1);
-    let live = run(&job(&[(3000, Command::Suspend)]));
+    let live = run(&long_job(&[(3000, Command::Suspend)]));
     assert_eq!(live.outcome.status, JobStatus::Suspended);
 }
 
