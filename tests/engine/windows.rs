@@ -12,6 +12,7 @@ use lockgate::model::{
     WindowAggregate, WindowSpec,
 };
 
+use crate::modes::Mode;
 use crate::rig::{MemorySavepoints, Rig, with_backend};
 
 /// Records of one source every 100 ms of event time; none is late.
@@ -465,8 +466,8 @@ pub fn result_of(record: &Record) -> (Option<Key>, Decimal, EventTime) {
 
 /// Stop with a savepoint as soon as five records are counted. The run, what then is open in windows, what is counted
 /// behind them, and how many records were emitted.
-fn stopped(drain: bool) -> (Arc<MemorySavepoints>, [Decimal; 3]) {
-    let job = window_job(&two_sources(), (2, WindowAggregate::Count), 2);
+fn stopped(mode: Mode, drain: bool) -> (Arc<MemorySavepoints>, [Decimal; 3]) {
+    let job = mode.on(window_job(&two_sources(), (2, WindowAggregate::Count), 2));
     let savepoints = Arc::new(MemorySavepoints::default());
     let target = savepoints.clone();
     let mut rig = Rig::with_resources(&job, |resources| resources.savepoints = Some(target));
@@ -486,20 +487,30 @@ fn stopped(drain: bool) -> (Arc<MemorySavepoints>, [Decimal; 3]) {
     (savepoints, [open, counted, emitted.into()])
 }
 
-/// Breaks if a drain ends the data without the last watermark.
+const STOPPING_MODES: [Mode; 3] = [Mode::Aligned, Mode::AtLeastOnce, Mode::StopTheWorld];
+
+/// Breaks if a drain ends the data without the last watermark, or if nobody ends them where no barrier goes out.
 #[test]
 fn a_drain_fires_all_windows() {
-    let (_, [open, counted, emitted]) = stopped(true);
-    assert_eq!((open, counted), (Decimal::ZERO, emitted));
+    for mode in STOPPING_MODES {
+        let (_, [open, counted, emitted]) = stopped(mode, true);
+        assert_eq!((open, counted), (Decimal::ZERO, emitted), "{mode:?}");
+    }
 }
 
 /// Breaks if windows fire that the next job must still find open: they would come out half full, and again.
 #[test]
 fn a_stop_without_drain_leaves_windows_open_for_the_next_job() {
-    let (savepoints, [open, counted, emitted]) = stopped(false);
-    assert!(open > Decimal::ZERO);
-    assert_eq!(open + counted, emitted);
+    for mode in STOPPING_MODES {
+        let (savepoints, [open, counted, emitted]) = stopped(mode, false);
+        assert!(open > Decimal::ZERO);
+        assert_eq!(open + counted, emitted);
+        goes_on_with(&savepoints, open);
+    }
+}
 
+/// A job that starts from the savepoint begins with so much in its windows, and ends as one that was never stopped.
+fn goes_on_with(savepoints: &MemorySavepoints, open: Decimal) {
     let job = window_job(&two_sources(), (2, WindowAggregate::Count), 2);
     let start = StartPoint {
         storage: savepoints.get(&savepoints.names()[0]),
