@@ -10,8 +10,8 @@ use lockgate::engine::operator::{External, Map, Operator, TransactionError};
 use lockgate::engine::plan::ExecutionGraph;
 use lockgate::engine::subtask::{Effects, SnapshotTask, Subtask, TaskMessage};
 use lockgate::model::{
-    Alignment, ChannelId, CheckpointBarrier, CheckpointId, CheckpointMode, Key, MapSpec, Record,
-    StreamEvent, SubtaskId, TransactionId, Uid,
+    Alignment, ChannelId, CheckpointBarrier, CheckpointId, CheckpointMode, Decimal, EventTime, Key,
+    MapSpec, Origin, Record, SplitId, StreamEvent, SubtaskId, TransactionId, Uid,
 };
 use proptest::prelude::*;
 
@@ -362,5 +362,57 @@ proptest! {
         }
         let declined: BTreeSet<CheckpointId> = rig.world.declined.iter().map(|(id, _)| *id).collect();
         prop_assert_eq!(declined.len(), rig.world.declined.len(), "one is declined twice");
+    }
+}
+
+/// Breaks if a subtask that still feeds restored records takes part in a checkpoint (what it feeds would be in no part of
+/// it), if it is silent about it, or if it lets those behind it wait. Flink: `DECLINED_TASK_NOT_READY`.
+#[test]
+fn a_subtask_that_is_not_ready_declines_and_sends_a_marker() {
+    for is_copy in [false, true] {
+        let mut rig = Rig::new(&Case {
+            mode: CheckpointMode::ExactlyOnce,
+            unaligned: true,
+            alignments: vec![Alignment::Unaligned; 5],
+            made: vec![vec![Made::Barrier; 5]; 2],
+            ends_after: vec![NEWEST; 2],
+            order: Vec::new(),
+        });
+        rig.subtask.recover(2);
+        for id in 1..=3 {
+            let barrier = CheckpointBarrier::aligned(CheckpointId(id), 0);
+            let result = if is_copy {
+                rig.subtask.on_copy(barrier, &mut rig.world)
+            } else {
+                rig.subtask.on_trigger(barrier, &mut rig.world)
+            };
+            result.unwrap();
+            // One restored record after the other; with the second it is ready.
+            if id < 3 {
+                rig.subtask.on_record(0, record(), &mut rig.world).unwrap();
+            }
+        }
+        let not_ready = AbortReason::DeclinedTaskNotReady;
+        let declined = [1, 2].map(|id| (CheckpointId(id), not_ready));
+        assert_eq!(rig.world.declined, declined);
+        assert!(!not_ready.counts_as_failure(), "nobody is to blame");
+        assert_eq!(rig.world.snapshots, [CheckpointId(3)]);
+        for channel in &rig.outputs {
+            let passed = [1, 2, 3].map(|id| rig.passed_on(*channel, CheckpointId(id)));
+            let last = if is_copy { (0, 0) } else { (1, 0) };
+            assert_eq!(passed, [(0, 1), (0, 1), last]);
+        }
+    }
+}
+
+fn record() -> Record {
+    Record {
+        key: None,
+        value: Decimal::ONE,
+        origin: Origin {
+            split: SplitId(0),
+            offset: 1,
+        },
+        event_time: EventTime::NONE,
     }
 }
