@@ -242,10 +242,14 @@ fn missing_marker(
         .filter_map(|lane| lane.barrier(checkpoint)?.1.taken)
         .collect();
     let all_after = !taken.is_empty() && taken.iter().all(|taken| *taken > at);
-    // A newer barrier that overtook has made this one old: it is ignored.
-    let last = taken.iter().max().copied().unwrap_or(0);
-    let is_old = history.captures.iter().any(|capture| {
-        capture.subtask == subtask && capture.checkpoint > checkpoint && capture.at < last
+    // A newer barrier that came first, because it overtook, has made this one old: it is ignored. Where it came later, this
+    // one was pending, and is given up with a marker of its own.
+    let first = taken.iter().min().copied().unwrap_or(0);
+    let is_old = lanes().any(|lane| {
+        let mut barriers = lane.barriers();
+        barriers.any(|(newer, sent)| {
+            newer.id > checkpoint && sent.taken.is_some_and(|taken| taken < first)
+        })
     });
     // With all inputs there, the subtask must have passed something on.
     if ended || is_old || !all_after || taken.len() < plan.inputs.len() {
