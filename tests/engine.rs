@@ -52,6 +52,8 @@ mod samples;
 mod samples_of_modes;
 #[path = "engine/savepoints.rs"]
 mod savepoints;
+#[path = "engine/state_kinds.rs"]
+mod state_kinds;
 #[path = "engine/stop_the_world.rs"]
 mod stop_the_world;
 #[path = "engine/storage_faults.rs"]

@@ -12,6 +12,8 @@ mod csv;
 mod golden;
 #[path = "files/golden_2.rs"]
 mod golden_2;
+#[path = "files/golden_states.rs"]
+mod golden_states;
 #[path = "files/jobs.rs"]
 mod jobs;
 #[path = "files/refusals.rs"]

@@ -48,9 +48,11 @@ fn describe(
     stored: impl Fn(crate::model::CheckpointId) -> Option<u64>,
 ) -> Report {
     let rows = |id: &SubtaskId| {
-        let entries = outcome.state[id.index()].iter().flatten();
-        entries
-            .map(|(key, value)| (key.to_string(), value.to_string()))
+        let sums = outcome.state[id.index()].iter().flatten();
+        let sums = sums.map(|(key, value)| (key.to_string(), value.to_string()));
+        let entries = outcome.entries[id.index()].iter();
+        let entries = entries.map(|(key, entries)| (key, entries));
+        sums.chain(report::entries_rows(recording, *id, entries))
             .collect()
     };
     let outputs = recording.plan.subtasks.iter().flat_map(|subtask| {

@@ -14,7 +14,7 @@ use crate::engine::event::{CheckpointKind, EventKind};
 use crate::engine::plan::ExecutionGraph;
 use crate::engine::storage::{CheckpointMetadata, CheckpointStorage, StreamHandle};
 use crate::model::{
-    BackendKind, CheckpointId, ClaimMode, FailoverStrategy, JobGraph, Origin, Partitioning,
+    BackendKind, CheckpointId, ClaimMode, FailoverStrategy, JobGraph, Origin, Partitioning, Record,
     SavepointFormat, SplitId, Uid, validate,
 };
 
@@ -192,6 +192,12 @@ fn baseline(
         let cells = old.cells.iter();
         let cells = cells.map(|(cell, value)| (cell.clone(), *value));
         image.cells.extend(cells);
+        image.entries.extend(old.entries.clone());
+        let listed = old.listed.iter().cloned();
+        image.listed.extend(listed.map(|record| Record {
+            origin: renumber(record.origin),
+            ..record
+        }));
         image.seen.extend(old.seen.iter().copied().map(renumber));
     }
     let sinks = history.job.vertices.iter().filter(|old| old.is_sink());

@@ -137,7 +137,7 @@ impl LockgateApp {
         };
         self.put(sample.job(), None);
         self.sample = Some(sample);
-        if sample.data().is_some() {
+        if sample.data().next().is_some() {
             self.sample_dir = tempfile::tempdir().ok();
             let unpacked = self
                 .sample_dir

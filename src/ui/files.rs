@@ -58,10 +58,12 @@ pub fn relative_to(path: &Path, job: Option<&Path>) -> PathBuf {
 /// # Errors
 /// A sentence: the folder cannot be written.
 pub fn unpack(sample: &Sample, folder: &Path) -> Result<(), String> {
-    let Some((place, content)) = sample.data() else {
-        return Ok(());
-    };
-    let target = folder.join(place);
+    sample
+        .data()
+        .try_for_each(|(place, content)| unpack_one(&folder.join(place), content))
+}
+
+fn unpack_one(target: &Path, content: &str) -> Result<(), String> {
     if target.exists() {
         return Ok(());
     }
@@ -70,7 +72,7 @@ pub fn unpack(sample: &Sample, folder: &Path) -> Result<(), String> {
         None => Ok(()),
     };
     written
-        .and_then(|()| std::fs::write(&target, content))
+        .and_then(|()| std::fs::write(target, content))
         .map_err(|error| format!("{} cannot be written: {error}.", target.display()))
 }
 

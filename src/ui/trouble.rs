@@ -73,7 +73,8 @@ mod tests {
 
     #[test]
     fn a_run_that_cannot_go_on_says_why_and_offers_another() {
-        let sample = samples::all().iter().find(|sample| sample.data().is_some());
+        let has_data = |sample: &&samples::Sample| sample.data().next().is_some();
+        let sample = samples::all().iter().find(has_data);
         let options = RunOptions {
             base_dir: "no/such/folder".into(),
             ..RunOptions::default()

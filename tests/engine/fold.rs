@@ -6,8 +6,9 @@ use std::sync::Arc;
 use lockgate::engine::event::SubtaskStatus;
 use lockgate::fuzz::fold::projection_of;
 use lockgate::model::{
-    Command, EventTimeSpec, Fault, FaultKind, JobGraph, RestartStrategy, SavepointFormat, SinkKind,
-    SourcePause, Uid, WindowAggregate,
+    BackendKind, Command, EventTimeSpec, Fault, FaultKind, JobGraph, KeyedFunction,
+    RestartStrategy, SavepointFormat, SinkKind, SourcePause, TtlSpec, TtlUpdate, Uid,
+    WindowAggregate,
 };
 use lockgate::recording::View;
 use proptest::prelude::*;
@@ -87,6 +88,18 @@ fn play_windows(deeds: &[(usize, Deed)], seed: u64) -> Rig {
     play_job(job, "window", deeds, seed)
 }
 
+/// Entries that expire, rules, and a buffer.
+fn play_states(deeds: &[(usize, Deed)], seed: u64) -> Rig {
+    let function = KeyedFunction::ALL[usize::try_from(seed % 5).unwrap()];
+    let ttl = TtlSpec {
+        update: TtlUpdate::ALL[usize::try_from(seed / 5 % 2).unwrap()],
+        ..TtlSpec::new(120)
+    };
+    let mut job = crate::state_kinds::states_job(function, Some(ttl));
+    job.config.backend = BackendKind::ALL[usize::try_from(seed / 10 % 2).unwrap()];
+    play_job(job, "function", deeds, seed)
+}
+
 /// Periodic checkpoints, two at once, and failed lanes that begin again by themselves.
 fn play_lanes(deeds: &[(usize, Deed)], seed: u64) -> Rig {
     let mut job = lanes_job(Source::new(60, 120), 3);
@@ -149,6 +162,7 @@ proptest! {
         play(&deeds, seed);
         play_windows(&deeds, seed);
         play_lanes(&deeds, seed);
+        play_states(&deeds, seed);
     }
 
     /// The same where barriers overtake, where nothing waits for them, and where the world stands still.

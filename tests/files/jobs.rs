@@ -5,10 +5,10 @@ use std::sync::Arc;
 use lockgate::model::{
     BackendKind, CheckpointConfig, CheckpointId, CheckpointMode, Command, CostModel, CsvSpec, Edge,
     EventTimeSpec, ExponentialDelay, FailoverStrategy, Fault, FaultKind, JobConfig, JobGraph,
-    KeyExpr, KeyedSumSpec, MapSpec, OperatorSpec, Partitioning, Position, RestartStrategy,
-    Retention, SavepointFormat, ScriptEntry, SinkKind, SinkSpec, SourceKind, SourcePause,
-    SourceSpec, StateOptions, StorageKind, Uid, Vertex, VertexCosts, When, WindowAggregate,
-    WindowSpec,
+    KeyExpr, KeyedFunction, KeyedProcessSpec, KeyedSumSpec, MapSpec, OperatorSpec, Partitioning,
+    Position, RestartStrategy, Retention, SavepointFormat, ScriptEntry, SinkKind, SinkSpec,
+    SourceKind, SourcePause, SourceSpec, StateOptions, StorageKind, TtlSpec, TtlUpdate,
+    TtlVisibility, Uid, Vertex, VertexCosts, When, WindowAggregate, WindowSpec,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -87,7 +87,41 @@ fn key() -> impl Strategy<Value = Option<KeyExpr>> {
 }
 
 fn keyed_sum() -> impl Strategy<Value = OperatorSpec> {
-    key().prop_map(|key| OperatorSpec::KeyedSum(KeyedSumSpec { key, ttl: None }))
+    let parts = (key(), option::of(ttl()));
+    parts.prop_map(|(key, ttl)| OperatorSpec::KeyedSum(KeyedSumSpec { key, ttl }))
+}
+
+fn ttl() -> impl Strategy<Value = TtlSpec> {
+    let parts = (
+        MS,
+        select(TtlUpdate::ALL.to_vec()),
+        select(TtlVisibility::ALL.to_vec()),
+        any::<bool>(),
+        any::<bool>(),
+    );
+    parts.prop_map(
+        |(ttl_ms, update, visibility, background_cleanup, full_snapshot_cleanup)| TtlSpec {
+            ttl_ms,
+            update,
+            visibility,
+            background_cleanup,
+            full_snapshot_cleanup,
+        },
+    )
+}
+
+fn keyed_process() -> impl Strategy<Value = OperatorSpec> {
+    let function = prop_oneof![
+        (1..=1000_u32).prop_map(|every| KeyedFunction::CountAverage { every }),
+        (1..=1000_u32).prop_map(|n| KeyedFunction::LastN { n }),
+        Just(KeyedFunction::Distinct),
+        Just(KeyedFunction::Max),
+        Just(KeyedFunction::Average),
+    ];
+    let parts = (key(), function, option::of(ttl()));
+    parts.prop_map(|(key, function, ttl)| {
+        OperatorSpec::KeyedProcess(KeyedProcessSpec { key, function, ttl })
+    })
 }
 
 fn window() -> impl Strategy<Value = OperatorSpec> {
@@ -113,7 +147,13 @@ fn sink() -> impl Strategy<Value = OperatorSpec> {
                 ignore_failures_after_timeout: ignore,
             },
         );
-    let kind = prop_oneof![Just(SinkKind::Plain), Just(SinkKind::Upsert), two_phase];
+    let buffering = (1..=10_000_u32).prop_map(|threshold| SinkKind::Buffering { threshold });
+    let kind = prop_oneof![
+        Just(SinkKind::Plain),
+        Just(SinkKind::Upsert),
+        two_phase,
+        buffering
+    ];
     kind.prop_map(|kind| OperatorSpec::Sink(SinkSpec { kind }))
 }
 
@@ -391,7 +431,15 @@ fn edge(job: &JobGraph, (from, to, partitioning): (Index, Index, Partitioning)) 
 
 /// A job as a person may have it on the canvas: anything between good and hopelessly unfinished.
 pub fn job() -> impl Strategy<Value = JobGraph> {
-    let operator = prop_oneof![source(), map(), keyed_sum(), window(), sink()];
+    let operator = prop_oneof![
+        source(),
+        map(),
+        keyed_sum(),
+        keyed_process(),
+        Just(OperatorSpec::RuleFilter),
+        window(),
+        sink()
+    ];
     let edges = vec(
         (
             any::<Index>(),

@@ -19,6 +19,9 @@ const SAMPLES: &[&str] = &[
     "rescale",
     "operator-without-uid",
     "windows",
+    "count-average",
+    "distinct-ttl",
+    "broadcast-rules",
     "two-phase-commit",
     "plain-or-transactional",
 ];

@@ -2,7 +2,7 @@
 
 use super::{Checkpoint, OperatorState, Restart, SourceOffset, StateRow, SubtaskSnapshot};
 use crate::engine::event::{CommandOrigin, EventKind, JobStatus};
-use crate::model::{Command, OperatorSpec, SubtaskId};
+use crate::model::{Command, Key, OperatorSpec, StateEntry, StateKind, SubtaskId, entries_text};
 use crate::recording::Recording;
 use crate::recording::view::{CheckpointStatus, CheckpointView, SnapshotView};
 
@@ -34,12 +34,14 @@ type Rows = Vec<(String, String)>;
 
 /// State by operator and key; `rows` gives one subtask's.
 pub fn keyed_state(recording: &Recording, rows: impl Fn(&SubtaskId) -> Rows) -> Vec<OperatorState> {
-    let is_sum = |operator: &OperatorSpec| matches!(operator, OperatorSpec::KeyedSum(_));
+    let is_shown = |operator: &OperatorSpec| {
+        operator.entries_kind().is_some() || matches!(operator, OperatorSpec::KeyedSum(_))
+    };
     let vertices = recording
         .job
         .vertices
         .iter()
-        .filter(|vertex| is_sum(&vertex.operator));
+        .filter(|vertex| is_shown(&vertex.operator));
     let operator = |uid: &crate::model::Uid| {
         let mut all = Vec::new();
         for id in recording.plan.subtasks_of(uid) {
@@ -58,6 +60,20 @@ pub fn keyed_state(recording: &Recording, rows: impl Fn(&SubtaskId) -> Rows) -> 
         }
     };
     vertices.map(|vertex| operator(&vertex.uid)).collect()
+}
+
+/// The entries of subtask `id`, each key's in one line.
+pub fn entries_rows<'a>(
+    recording: &Recording,
+    id: SubtaskId,
+    entries: impl IntoIterator<Item = (&'a Key, &'a Vec<StateEntry>)>,
+) -> Rows {
+    let kind = recording.plan.subtask(id).operator.entries_kind();
+    let kind = kind.unwrap_or(StateKind::Value);
+    let entries = entries.into_iter();
+    entries
+        .map(|(key, entries)| (key.to_string(), entries_text(kind, entries)))
+        .collect()
 }
 
 /// One checkpoint, as folded.
@@ -83,8 +99,9 @@ pub fn describe_checkpoint(
     let rows = |id: &SubtaskId| {
         let snapshot = checkpoint.subtasks.get(id);
         let rows = snapshot.into_iter().flat_map(|snapshot| &snapshot.rows);
-        rows.map(|(key, value)| (key.to_string(), value.to_string()))
-            .collect()
+        let rows = rows.map(|(key, value)| (key.to_string(), value.to_string()));
+        let entries = snapshot.into_iter().flat_map(|snapshot| &snapshot.entries);
+        rows.chain(entries_rows(recording, *id, entries)).collect()
     };
     Checkpoint {
         id: checkpoint.id.0,

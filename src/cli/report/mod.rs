@@ -16,7 +16,7 @@ use crate::model::{CheckpointId, JobGraph, SubtaskId, hints};
 use crate::recording::view::CheckpointView;
 use crate::recording::{Ledger, Recording, View};
 use describe::{describe_checkpoint, refused, restarts};
-pub use describe::{describe_status, keyed_state, never_fired};
+pub use describe::{describe_status, entries_rows, keyed_state, never_fired};
 use facts::{Failover, Rejected, Savepoint, StartedFrom, SubtaskLoad, Transactions, Windows};
 pub use sinks::SinkOutput;
 
@@ -189,9 +189,11 @@ impl Report {
     ) -> Self {
         let job = &recording.job;
         let subtask_rows = |subtask: &SubtaskId| {
-            let rows = &view.subtasks[subtask.index()].rows;
-            rows.iter()
-                .map(|(key, row)| (key.to_string(), row.value.to_string()))
+            let view = &view.subtasks[subtask.index()];
+            let rows = view.rows.iter();
+            let rows = rows.map(|(key, row)| (key.to_string(), row.value.to_string()));
+            let entries = view.entries.iter().map(|(key, row)| (key, &row.entries));
+            rows.chain(entries_rows(recording, *subtask, entries))
                 .collect()
         };
         let checkpoints = view.checkpoints.values();

@@ -2,9 +2,9 @@
 
 use crate::fuzz::chance::Chance;
 use crate::model::{
-    Edge, EventTimeSpec, JobGraph, KeyExpr, KeyedSumSpec, MapSpec, OperatorSpec, Partitioning,
-    SinkKind, SinkSpec, SourceKind, SourcePause, SourceSpec, Uid, Vertex, VertexCosts,
-    WindowAggregate, WindowSpec,
+    Edge, EventTimeSpec, JobGraph, KeyExpr, KeyedFunction, KeyedProcessSpec, KeyedSumSpec, MapSpec,
+    OperatorSpec, Partitioning, SinkKind, SinkSpec, SourceKind, SourcePause, SourceSpec, TtlSpec,
+    TtlUpdate, TtlVisibility, Uid, Vertex, VertexCosts, WindowAggregate, WindowSpec,
 };
 
 /// Records of one source, over its subtasks.
@@ -59,6 +59,9 @@ fn sink_kind(chance: &mut Chance) -> SinkKind {
     match chance.between(0, 9) {
         0..=2 => SinkKind::Plain,
         3 => SinkKind::Upsert,
+        5 => SinkKind::Buffering {
+            threshold: chance.small(1, 6),
+        },
         4 => SinkKind::TwoPhaseCommit {
             transaction_timeout_ms: chance.between(300, 3_000),
             ignore_failures_after_timeout: chance.percent(50),
@@ -112,10 +115,42 @@ fn middle_operator(
             size_ms: chance.between(10, 150),
             aggregate: chance.one_of(&[WindowAggregate::Sum, WindowAggregate::Count]),
         }),
+        _ if from.len() == 2 && chance.percent(30) => OperatorSpec::RuleFilter,
+        _ if chance.percent(50) => OperatorSpec::KeyedProcess(KeyedProcessSpec {
+            key: Some(key(chance, job, from)),
+            function: function(chance),
+            ttl: chance.percent(60).then(|| ttl(chance)),
+        }),
         _ => OperatorSpec::KeyedSum(KeyedSumSpec {
             key: Some(key(chance, job, from)),
-            ttl: None,
+            ttl: chance.percent(15).then(|| ttl(chance)),
         }),
+    }
+}
+
+fn function(chance: &mut Chance) -> KeyedFunction {
+    match chance.one_of(&KeyedFunction::ALL) {
+        KeyedFunction::CountAverage { .. } => KeyedFunction::CountAverage {
+            every: chance.small(1, 4),
+        },
+        KeyedFunction::LastN { .. } => KeyedFunction::LastN {
+            n: chance.small(1, 4),
+        },
+        function => function,
+    }
+}
+
+/// Short against the time between records, or long.
+fn ttl(chance: &mut Chance) -> TtlSpec {
+    TtlSpec {
+        update: chance.one_of(&TtlUpdate::ALL),
+        visibility: chance.one_of(&[
+            TtlVisibility::NeverReturnExpired,
+            TtlVisibility::NeverReturnExpired,
+            TtlVisibility::ReturnExpiredIfNotCleanedUp,
+        ]),
+        background_cleanup: chance.percent(70),
+        ..TtlSpec::new(chance.one_of(&[1, 20, 100, 400, 3_000]))
     }
 }
 
@@ -209,6 +244,11 @@ fn partitioning(chance: &mut Chance, job: &JobGraph, from: &Uid, to: &Uid) -> Pa
     if to.operator.is_keyed() {
         return Partitioning::Hash;
     }
+    // The first of its two inputs is filtered, the second has the rules.
+    let is_filter = to.operator == OperatorSpec::RuleFilter;
+    if is_filter && job.inputs_of(&to.uid).next().is_some() {
+        return Partitioning::Broadcast;
+    }
     let mut choices = vec![Partitioning::Rebalance; 3];
     if from.parallelism == to.parallelism {
         choices.extend([Partitioning::Forward; 3]);
@@ -216,6 +256,8 @@ fn partitioning(chance: &mut Chance, job: &JobGraph, from: &Uid, to: &Uid) -> Pa
     if from.operator.is_keyed() {
         choices.extend([Partitioning::Hash; 3]);
     }
-    choices.push(Partitioning::Broadcast);
+    if !is_filter {
+        choices.push(Partitioning::Broadcast);
+    }
     chance.one_of(&choices)
 }

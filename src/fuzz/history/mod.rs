@@ -36,6 +36,27 @@ pub struct Image {
     pub seen: Vec<Origin>,
 }
 
+impl Image {
+    /// Whether a subtask holds the same, whatever it has seen on the way there.
+    pub fn holds_as(&self, other: &Self) -> bool {
+        self.offsets == other.offsets
+            && self.cells == other.cells
+            && self.entries == other.entries
+            && self.listed == other.listed
+    }
+}
+
+/// The entries of a key, before and after something happened to them.
+#[derive(Debug)]
+pub struct Change {
+    pub at: usize,
+    pub subtask: SubtaskId,
+    pub before: Vec<StateEntry>,
+    pub after: Vec<StateEntry>,
+    /// Of the record that was taken; none: it was a clean-up.
+    pub value: Option<Decimal>,
+}
+
 /// A state at the moment when it became part of a checkpoint.
 #[derive(Debug)]
 pub struct Capture {
@@ -137,6 +158,8 @@ pub struct History<'a> {
     pub lanes: Vec<Lane>,
     pub captures: Vec<Capture>,
     pub restores: Vec<Restore>,
+    /// Of the entries of keyed functions.
+    pub changes: Vec<Change>,
     pub checkpoints: BTreeMap<CheckpointId, Story>,
     /// At the end.
     pub tasks: Vec<Task>,
@@ -169,6 +192,7 @@ impl<'a> History<'a> {
             lanes: Vec::new(),
             captures: Vec::new(),
             restores: Vec::new(),
+            changes: Vec::new(),
             checkpoints: BTreeMap::new(),
             tasks: plan.subtasks.iter().map(|_| task()).collect(),
             status: JobStatus::Running,

@@ -1,9 +1,9 @@
 //! The other kinds of state: entries of keyed functions, rules, and buffers.
 
-use super::History;
+use super::{Change, History};
 use crate::engine::event::EventKind;
 use crate::model::key_group::{key_group, owner};
-use crate::model::{Key, OperatorSpec, Record, SinkKind, SinkSpec, StateEntry, SubtaskId};
+use crate::model::{Decimal, Key, OperatorSpec, Record, SinkKind, SinkSpec, StateEntry, SubtaskId};
 
 impl History<'_> {
     pub(super) fn apply_state(&mut self, at: usize, event: &EventKind) {
@@ -15,25 +15,16 @@ impl History<'_> {
                 origin,
             } => {
                 self.effect(at, *subtask, *origin);
-                self.tasks[subtask.index()].image.seen.push(*origin);
-                self.set_entries(at, *subtask, (key, entries));
+                let task = &mut self.tasks[subtask.index()];
+                task.image.seen.push(*origin);
+                let value = task.taking.as_ref().map(|(_, record, _)| record.value);
+                self.set_entries((at, value), *subtask, (key, entries));
             }
             EventKind::EntriesCleaned {
                 subtask,
                 key,
                 entries,
-            } => {
-                let known = self.tasks[subtask.index()].image.entries.get(key);
-                let is_less = known.is_some_and(|known| {
-                    entries.len() < known.len() && entries.iter().all(|entry| known.contains(entry))
-                });
-                if !is_less {
-                    let name = self.plan.subtask_name(*subtask);
-                    let text = format!("the clean-up of {name} adds something to key {key}");
-                    self.violate(30, at, text);
-                }
-                self.set_entries(at, *subtask, (key, entries));
-            }
+            } => self.set_entries((at, None), *subtask, (key, entries)),
             EventKind::RuleSet { subtask, rule } => {
                 let rules = &mut self.tasks[subtask.index()].image.listed;
                 rules.retain(|known| known.key != rule.key);
@@ -54,9 +45,10 @@ impl History<'_> {
         }
     }
 
+    /// `at` which event, and for a record of which value.
     fn set_entries(
         &mut self,
-        at: usize,
+        (at, value): (usize, Option<Decimal>),
         subtask: SubtaskId,
         (key, entries): (&Key, &[StateEntry]),
     ) {
@@ -68,6 +60,13 @@ impl History<'_> {
             self.violate(28, at, text);
         }
         let all = &mut self.tasks[subtask.index()].image.entries;
+        self.changes.push(Change {
+            at,
+            subtask,
+            before: all.get(key).cloned().unwrap_or_default(),
+            after: entries.to_vec(),
+            value,
+        });
         if entries.is_empty() {
             all.remove(key);
         } else {

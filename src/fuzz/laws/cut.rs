@@ -148,8 +148,13 @@ pub fn in_flight(history: &History) -> Vec<Violation> {
 fn same_records<'a>(wanted: impl Iterator<Item = &'a Record>, kept: &[Record]) -> bool {
     let mut wanted: Vec<&Record> = wanted.collect();
     let mut kept: Vec<&Record> = kept.iter().collect();
-    wanted.sort_by_key(|record| (record.origin, record.value));
-    kept.sort_by_key(|record| (record.origin, record.value));
+    // Two results of one record may have the same value, for different keys.
+    let place = |left: &&Record, right: &&Record| {
+        let parts = |record: &Record| (record.origin, record.value, record.key.clone());
+        parts(left).cmp(&parts(right))
+    };
+    wanted.sort_by(place);
+    kept.sort_by(place);
     wanted == kept
 }
 

@@ -102,6 +102,9 @@ fn wrong_sums(
     let OperatorSpec::KeyedSum(spec) = &vertex.operator else {
         return None;
     };
+    if spec.ttl.is_some() {
+        return None;
+    }
     let key = spec.key.as_ref()?;
     let mut expected: BTreeMap<crate::model::Key, Decimal> = BTreeMap::new();
     for (split, count) in offsets {

@@ -6,6 +6,7 @@
 mod coordinator;
 mod cut;
 mod ending;
+mod entries;
 mod gate;
 mod handover;
 mod multiplicity;
@@ -132,6 +133,11 @@ pub const LAWS: [Law; 27] = [
         state::owned,
     ),
     law(29, "lists are split evenly, nothing lost", handover::lists),
+    law(
+        30,
+        "entries live as long as their time to live says, and functions count them rightly",
+        entries::changes,
+    ),
     law(
         31,
         "windows fire once, when their time has come",

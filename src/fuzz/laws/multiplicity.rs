@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 
 use super::History;
-use crate::model::{JobGraph, OperatorSpec, Origin, Partitioning, SplitId, Uid};
+use crate::model::{JobGraph, Origin, Partitioning, SplitId, Uid};
 
 /// How many records, each once.
 pub type Tally = BTreeMap<Origin, u64>;
 
-/// How often one record that arrives at `from` will be taken by `to`. A window's results are other records.
+/// How often one record that arrives at `from` will be taken by `to`. What a window or an average gathers goes on as other
+/// records, and a filter leaves some out.
 pub fn times(job: &JobGraph, from: &Uid, to: &Uid) -> u64 {
     if from == to {
         return 1;
     }
-    if is_window(job, from) {
+    if gathers(job, from) {
         return 0;
     }
     let copies = |edge: &crate::model::Edge| match edge.partitioning {
@@ -27,15 +28,15 @@ pub fn times(job: &JobGraph, from: &Uid, to: &Uid) -> u64 {
         .sum()
 }
 
-fn is_window(job: &JobGraph, uid: &Uid) -> bool {
+fn gathers(job: &JobGraph, uid: &Uid) -> bool {
     let vertex = job.vertex(uid);
-    vertex.is_some_and(|vertex| matches!(vertex.operator, OperatorSpec::Window(_)))
+    vertex.is_some_and(|vertex| vertex.operator.gathers())
 }
 
 /// Whether a window is on a way to `uid`: what arrives there are not the sources' records.
 pub fn is_behind_window(job: &JobGraph, uid: &Uid) -> bool {
     job.inputs_of(uid)
-        .any(|edge| is_window(job, &edge.from) || is_behind_window(job, &edge.from))
+        .any(|edge| gathers(job, &edge.from) || is_behind_window(job, &edge.from))
 }
 
 /// What the first `offset` records of each split come to at `to`.

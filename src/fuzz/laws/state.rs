@@ -14,7 +14,7 @@ pub fn restored(history: &History) -> Vec<Violation> {
         let Some(expected) = &restore.expected else {
             continue;
         };
-        let same = restore.got.offsets == expected.offsets && restore.got.cells == expected.cells;
+        let same = restore.got.holds_as(expected);
         if restore.from.is_some() && !same {
             let name = history.plan.subtask_name(restore.subtask);
             let text = format!(
@@ -73,6 +73,8 @@ fn rescaled(history: &History) -> Vec<Violation> {
             continue;
         };
         let mut cells = BTreeMap::new();
+        let mut entries = BTreeMap::new();
+        let mut listed = Vec::new();
         let mut offsets = Vec::new();
         for restore in &restores {
             let plan = history.plan.subtask(restore.subtask);
@@ -87,10 +89,23 @@ fn rescaled(history: &History) -> Vec<Violation> {
                 }
                 cells.insert((*window, key.clone()), *value);
             }
+            entries.extend(restore.got.entries.clone());
+            listed.extend(restore.got.listed.iter().cloned());
             offsets.extend(restore.got.offsets.iter().map(|(split, at)| (*split, *at)));
         }
-        if cells != old.cells {
-            let (now, before) = (cells.len(), old.cells.len());
+        // A list is dealt out from the first to the last; of rules everyone gets its copy.
+        if listed != old.listed {
+            let (now, before) = (listed.len(), old.listed.len());
+            let text = format!(
+                "{uid} begins with {now} records in its lists; the snapshot has {before}, or others"
+            );
+            found.push(violation(29, at, text));
+        }
+        if cells != old.cells || entries != old.entries {
+            let (now, before) = (
+                cells.len() + entries.len(),
+                old.cells.len() + old.entries.len(),
+            );
             let text =
                 format!("{uid} begins with {now} keys; the snapshot has {before}, or others");
             found.push(violation(28, at, text));
@@ -123,9 +138,11 @@ pub fn fresh(history: &History) -> Vec<Violation> {
         .iter()
         .filter(|restore| restore.from.is_none())
     {
-        if restore.expected.as_ref().is_some_and(|expected| {
-            restore.got.cells != expected.cells || restore.got.offsets != expected.offsets
-        }) {
+        if restore
+            .expected
+            .as_ref()
+            .is_some_and(|expected| !restore.got.holds_as(expected))
+        {
             let name = history.plan.subtask_name(restore.subtask);
             let text = format!("{name} begins afresh, but not empty");
             found.push(violation(33, restore.at, text));

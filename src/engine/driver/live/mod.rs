@@ -27,8 +27,8 @@ use crate::engine::event::{EventKind, JobStatus, TraceEvent};
 use crate::engine::plan::{ExecutionGraph, SubtaskPlan};
 use crate::engine::subtask::TaskMessage;
 use crate::model::{
-    CheckpointConfig, CheckpointId, CheckpointMode, Decimal, JobGraph, Key, OperatorSpec, Record,
-    SubtaskId, Uid,
+    CheckpointConfig, CheckpointId, CheckpointMode, Decimal, JobGraph, Key, KeyContents,
+    OperatorSpec, Record, SubtaskId, Uid,
 };
 use attempt::Attempt;
 use faults::LiveFaults;
@@ -72,6 +72,8 @@ pub struct LiveOutcome {
     pub events: Vec<TraceEvent>,
     /// Per subtask: keyed state at the end. None: it has none, or it was not running.
     pub state: Vec<Option<Vec<(Key, Decimal)>>>,
+    /// Per subtask: the entries of other keyed functions at the end.
+    pub entries: Vec<Vec<KeyContents>>,
     /// Per subtask: what readers see of a sink, over all attempts.
     pub collected: Vec<Collected>,
     /// By upsert sink: the newest record of each key.
@@ -152,6 +154,7 @@ pub fn run(
         status: manager.status,
         elapsed: manager.started.elapsed(),
         events: manager.events,
+        entries: contents.iter().map(entries).collect(),
         state: keyed_sums(plan, contents),
         collected: meters.iter().map(Meter::take_collected).collect(),
         tables: outsides.tables(plan),
@@ -163,12 +166,19 @@ pub fn run(
     })
 }
 
-/// Of what the subtasks brought home, the state of keyed sums.
+fn entries(contents: &task::FinalState) -> Vec<KeyContents> {
+    let contents = contents.as_ref();
+    contents.map_or_else(Vec::new, |contents| contents.entries.clone())
+}
+
+/// Of what the subtasks brought home, the state of keyed operators: of each key one number, or its entries elsewhere.
 fn keyed_sums(
     plan: &ExecutionGraph,
     contents: Vec<task::FinalState>,
 ) -> Vec<Option<Vec<(Key, Decimal)>>> {
-    let is_sum = |operator: &OperatorSpec| matches!(operator, OperatorSpec::KeyedSum(_));
+    let is_sum = |operator: &OperatorSpec| {
+        operator.entries_kind().is_some() || matches!(operator, OperatorSpec::KeyedSum(_))
+    };
     let subtasks = plan.subtasks.iter().zip(contents);
     let rows = |(subtask, contents): (&SubtaskPlan, task::FinalState)| {
         let contents = contents.filter(|_| is_sum(&subtask.operator))?;

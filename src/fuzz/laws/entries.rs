@@ -1,0 +1,149 @@
+//! Law 30, and what keyed functions mean: each change of a key's entries is worked out again from those before it.
+//!
+//! By other rules than the engine's: over the entries as the log shows them, without cells, backends or accesses.
+
+use super::{History, Violation, violation};
+use crate::engine::event::{EventKind, JobStatus};
+use crate::fuzz::history::Change;
+use crate::model::{
+    Decimal, EntryValue, KeyedFunction, OperatorSpec, StateEntry, TtlSpec, TtlUpdate, TtlVisibility,
+};
+
+/// Breaks if a function or its state counts wrongly, if an entry is renewed or lost for another's sake, or if anything
+/// expires a millisecond too soon or too late.
+pub fn changes(history: &History) -> Vec<Violation> {
+    let begun_ms = begun_ms(history);
+    let mut found = Vec::new();
+    for change in &history.changes {
+        let operator = &history.plan.subtask(change.subtask).operator;
+        let now_ms = begun_ms + history.at_us(change.at) / 1000;
+        let is_wrong = match change.value {
+            Some(value) => expected(operator, (&change.before, value), now_ms)
+                .is_some_and(|expected| expected != change.after),
+            None => !is_cleanup(operator, change, now_ms),
+        };
+        if is_wrong {
+            let name = history.plan.subtask_name(change.subtask);
+            let text = format!(
+                "{name} had {:?} and comes to {:?} at {now_ms} ms",
+                change.before, change.after
+            );
+            found.push(violation(30, change.at, text));
+        }
+    }
+    found
+}
+
+/// Virtual time begins at zero; processing time goes on from the last use of what the run begins with.
+fn begun_ms(history: &History) -> u64 {
+    let mut begun_ms = 0;
+    for event in history.events {
+        match &event.kind {
+            EventKind::JobStatus(JobStatus::Restoring { .. }) => break,
+            EventKind::Restored { entries, .. } => {
+                let entries = entries.iter().flat_map(|(_, entries)| entries);
+                let newest = entries.filter_map(|entry| entry.last_access_ms).max();
+                begun_ms = begun_ms.max(newest.unwrap_or(0));
+            }
+            _ => {}
+        }
+    }
+    begun_ms
+}
+
+/// To the millisecond.
+fn is_over(entry: &StateEntry, ttl: Option<TtlSpec>, now_ms: u64) -> bool {
+    match (ttl, entry.last_access_ms) {
+        (Some(ttl), Some(last_ms)) => last_ms + ttl.ttl_ms <= now_ms,
+        _ => false,
+    }
+}
+
+/// Whether something is gone, all of which had expired, and nothing is new.
+fn is_cleanup(operator: &OperatorSpec, change: &Change, now_ms: u64) -> bool {
+    let Change { before, after, .. } = change;
+    let lost = before.iter().filter(|entry| !after.contains(entry));
+    let is_expired = |entry: &StateEntry| is_over(entry, operator.ttl(), now_ms);
+    after.len() < before.len()
+        && lost.clone().all(is_expired)
+        && after.iter().all(|entry| before.contains(entry))
+}
+
+/// The entries of a key after a record of this value. None: what the clean-up has left there is not known.
+fn expected(
+    operator: &OperatorSpec,
+    (before, value): (&[StateEntry], Decimal),
+    now_ms: u64,
+) -> Option<Vec<StateEntry>> {
+    let ttl = operator.ttl();
+    let shows_expired = |ttl: TtlSpec| ttl.visibility == TtlVisibility::ReturnExpiredIfNotCleanedUp;
+    if ttl.is_some_and(|ttl| shows_expired(ttl) && ttl.background_cleanup) {
+        return None;
+    }
+    let counts =
+        |entry: &&StateEntry| ttl.is_some_and(shows_expired) || !is_over(entry, ttl, now_ms);
+    let alive = before.iter().filter(|entry| !is_over(entry, ttl, now_ms));
+    let new = |user_key, value| StateEntry {
+        user_key,
+        value,
+        last_access_ms: ttl.map(|_| now_ms),
+    };
+    let number = |number| new(None, EntryValue::Number(number));
+    let first = before.iter().find(counts).map(|entry| entry.value);
+    let one_more = || match first {
+        Some(EntryValue::Average { count, sum }) => (count + 1, sum + value),
+        _ => (1, value),
+    };
+    let renews = ttl.is_some_and(|ttl| ttl.update == TtlUpdate::OnReadAndWrite);
+    let read = |entry: &StateEntry| {
+        if renews {
+            new(entry.user_key, entry.value)
+        } else {
+            *entry
+        }
+    };
+    let function = match operator {
+        OperatorSpec::KeyedProcess(spec) => spec.function,
+        _ => {
+            let sum = first.map_or(Decimal::ZERO, EntryValue::number) + value;
+            return Some(vec![number(sum)]);
+        }
+    };
+    Some(match function {
+        KeyedFunction::CountAverage { every } => match one_more() {
+            (count, _) if count >= every.into() => Vec::new(),
+            (count, sum) => vec![new(None, EntryValue::Average { count, sum })],
+        },
+        KeyedFunction::Average => {
+            let (count, sum) = one_more();
+            vec![new(None, EntryValue::Average { count, sum })]
+        }
+        KeyedFunction::Max => {
+            let old = first.map(EntryValue::number);
+            vec![number(old.map_or(value, |old| old.max(value)))]
+        }
+        KeyedFunction::LastN { n } => {
+            let seen: Vec<&StateEntry> = before.iter().filter(counts).collect();
+            if seen.len() + 1 > n as usize {
+                let values = seen.iter().map(|entry| entry.value.number());
+                let values: Vec<Decimal> = values.chain([value]).collect();
+                let newest = &values[values.len() - n as usize..];
+                newest.iter().copied().map(number).collect()
+            } else {
+                alive.map(read).chain([number(value)]).collect()
+            }
+        }
+        KeyedFunction::Distinct => {
+            let user_key = Some(value.normalize());
+            let old = before.iter().filter(counts);
+            let old = old.clone().find(|entry| entry.user_key == user_key);
+            let times = old.map_or(Decimal::ZERO, |old| old.value.number()) + Decimal::ONE;
+            let others = alive.filter(|entry| entry.user_key != user_key).map(read);
+            let mut entries: Vec<StateEntry> = others
+                .chain([new(user_key, EntryValue::Number(times))])
+                .collect();
+            entries.sort_by_key(|entry| entry.user_key);
+            entries
+        }
+    })
+}
