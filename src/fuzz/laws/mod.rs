@@ -28,7 +28,7 @@ pub struct Law {
 }
 
 /// Those that an event log can show. The others are about files and access to state, and have tests of their own.
-pub const LAWS: [Law; 27] = [
+pub const LAWS: [Law; 28] = [
     law(
         1,
         "aligned: state n reflects exactly the records before barrier n",
