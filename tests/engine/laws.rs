@@ -19,7 +19,7 @@
 //! | 12 | complete ⇔ all acknowledged in time; no file is left | a late acknowledgement counts, an abort leaves its files | fuzz 12 (with what is stored at the end), `coordinator_laws` |
 //! | 13 | not more pending than allowed; the pause is kept | the pause counts from a failed one | fuzz 13, `coordinator_laws` |
 //! | 14 | completion aborts older ones, never savepoints | a task hears both outcomes | fuzz 14, `coordinator` |
-//! | 15 | the job fails when the tolerable count is exceeded | the counter is wrong by one, or not reset | fuzz 15, `coordinator_laws` (alone: a savepoint that fails after a newer checkpoint counts) |
+//! | 15 | the job fails when the tolerable count is exceeded | the counter is wrong by one, or not reset | fuzz 15, `coordinator_laws` |
 //! | 16 | the newest is kept and restored, never a savepoint | a savepoint gets into the store | fuzz 16, `coordinator` |
 //! | 17 | no snapshot once the abort is known; a marker goes on | a subtask forgets the news, a marker ends | fuzz 17, `abort_laws`, `alignment` |
 //! | 18 | inputs are opened once; nothing is lost meanwhile | a newer barrier or a marker leaves an input shut | fuzz 18 (with 1), `abort_laws` |
@@ -31,7 +31,7 @@
 //! | 26 | an aborted checkpoint's transaction commits with the next | an abort loses it | fuzz 26, `transaction_laws`, `transactions` |
 //! | 27 | a plain savepoint commits nothing | savepoints are announced | fuzz 27 (with 14 and 25), `transaction_ends` |
 //! | 28 | each key is at its owner | a key group is assigned wrongly, a record is sent to another | fuzz 28, `model::key_group` (against Flink's own numbers) |
-//! | 29 | lists are split evenly, or given to all | a restore forgets an element, or gives it to two | fuzz 29 (splits and transactions), `redistribute` (union and broadcast: no operator has such a list) |
+//! | 29 | lists are split evenly, or given to all | a restore forgets an element, or gives it to two | fuzz 29 (splits and transactions), `redistribute` (union and broadcast lists) |
 //! | 30 | time to live | | not yet: there is none |
 //! | 31 | a window fires once, when its time has come | a timer is lost, or fires again after a restore; a drain leaves one open | fuzz 31, `windows` |
 //! | 32 | a bounded job ends after a checkpoint of its end | a subtask finishes too early | fuzz 32, `end_of_data` |

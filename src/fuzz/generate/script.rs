@@ -2,8 +2,8 @@
 
 use crate::fuzz::chance::Chance;
 use crate::model::{
-    CheckpointId, Command, Fault, FaultKind, JobGraph, OperatorSpec, RestartStrategy,
-    SavepointFormat, ScriptEntry, SinkKind, Uid, Vertex, When,
+    CheckpointId, CheckpointMode, Command, Fault, FaultKind, JobGraph, OperatorSpec,
+    RestartStrategy, SavepointFormat, ScriptEntry, SinkKind, Uid, Vertex, When,
 };
 
 /// When the last scripted command may come, in virtual time: most jobs are near their end then.
@@ -33,6 +33,39 @@ pub fn write(chance: &mut Chance, job: &mut JobGraph) {
         job.config.savepoint_dir = Some("savepoints".into());
     }
     job.script = script;
+}
+
+/// A savepoint that fails at a subtask after a newer checkpoint has been completed: chance alone hardly ever comes to that.
+/// It is drawn after all else, from a chance of its own, so that it changes no other job.
+pub fn add_plot(chance: &mut Chance, job: &mut JobGraph) {
+    let config = &mut job.config.checkpointing;
+    if config.unaligned || config.mode == CheckpointMode::StopTheWorld || !chance.percent(6) {
+        return;
+    }
+    config.max_concurrent = 2;
+    config.tolerable_failed = 0;
+    job.config.savepoint_dir = Some("savepoints".into());
+    let (uid, subtask) = any_subtask(chance, job);
+    let inject = |kind| {
+        Command::Inject(Fault {
+            kind,
+            uid: uid.clone(),
+            subtask,
+        })
+    };
+    let begin_ms = chance.between(0, 1_000);
+    let slow = FaultKind::StorageSlow { by_ms: 900 };
+    let commands = [
+        (0, inject(slow)),
+        (0, savepoint(chance)),
+        (chance.between(1, 300), Command::Checkpoint),
+        (chance.between(500, 1_000), inject(FaultKind::AsyncPart)),
+    ];
+    job.script
+        .extend(commands.map(|(after_ms, command)| ScriptEntry {
+            when: When::AtMs(begin_ms + after_ms),
+            command,
+        }));
 }
 
 /// A job that waits for a person needs one.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::{History, Violation, violation};
 use crate::engine::event::{
-    AbortReason, CheckpointKind, CommandOrigin, EventKind, JobStatus, Outcome,
+    AbortReason, CheckpointKind, CommandOrigin, EventKind, JobStatus, Outcome, TraceEvent,
 };
 use crate::fuzz::history::Story;
-use crate::model::{CheckpointId, Command, SubtaskId};
+use crate::model::{CheckpointId, Command, FaultKind, SubtaskId};
 
 /// Breaks if a refused request uses up an id, or a restart turns the counter back.
 pub fn ids(history: &History) -> Vec<Violation> {
@@ -165,10 +165,11 @@ fn news(history: &History) -> Vec<Violation> {
 
 const THRESHOLD: &str = "tolerable";
 
-/// Breaks if the failure counter is wrong by one, counts what does not count, or is not reset by a success.
+/// Breaks if the failure counter is wrong by one, counts what does not count, or is not reset by a success; or if a failed
+/// synchronous part counts at all.
 pub fn failures(history: &History) -> Vec<Violation> {
     let tolerable = history.job.config.checkpointing.tolerable_failed;
-    let mut found = Vec::new();
+    let mut found = ignored_sync_parts(history);
     let (mut count, mut last_success, mut due) = (0_u32, CheckpointId(0), None);
     for (at, event) in history.events.iter().enumerate() {
         if let Some((since, step)) = due
@@ -210,6 +211,32 @@ pub fn failures(history: &History) -> Vec<Violation> {
                 due = None;
             }
             _ => {}
+        }
+    }
+    found
+}
+
+/// A fault in the synchronous part is no decline: the task fails, and the job with it, however many are tolerable.
+fn ignored_sync_parts(history: &History) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for (at, event) in history.events.iter().enumerate() {
+        let EventKind::FaultStruck { fault } = &event.kind else {
+            continue;
+        };
+        let fails = |other: &TraceEvent| {
+            let down = |status: &JobStatus| {
+                matches!(
+                    status,
+                    JobStatus::Restarting { .. } | JobStatus::Failed { .. }
+                )
+            };
+            matches!(&other.kind, EventKind::JobStatus(status) if down(status))
+        };
+        let same_step = |other: &&TraceEvent| other.step == event.step;
+        let mut rest = history.events[at..].iter().take_while(same_step);
+        if fault.kind == FaultKind::SyncPart && !rest.any(fails) {
+            let text = "the synchronous part of a snapshot fails, but not the job".to_owned();
+            found.push(violation(15, at, text));
         }
     }
     found

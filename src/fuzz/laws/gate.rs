@@ -93,9 +93,40 @@ fn wrong_deadlines(history: &History) -> Vec<Violation> {
     found
 }
 
+/// Breaks if an alignment goes on after its time: a subtask sees to that before it takes the next record.
+fn late_alignments(history: &History) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for lane in &history.lanes {
+        for block in &lane.blocks {
+            let barrier = lane.barrier(block.checkpoint).map(|(barrier, _)| barrier);
+            let Some(Alignment::AlignedUntil { deadline_us }) = barrier.map(|it| it.alignment)
+            else {
+                continue;
+            };
+            let end = block.to.or(lane.died).unwrap_or(usize::MAX);
+            let subtask = history.plan.channel(lane.channel).to;
+            let inputs = history.plan.subtask(subtask).inputs.iter();
+            let others = inputs.filter_map(|id| history.lane_at(*id, block.from));
+            let taken = others.flat_map(|other| other.records.iter().filter_map(|it| it.taken));
+            let mut meanwhile = taken.filter(|at| (block.from..end).contains(at));
+            if let Some(at) = meanwhile.find(|at| history.at_us(*at) > deadline_us) {
+                let text = format!(
+                    "{} still waits for barrier {} at {} µs; its time to align ends at {deadline_us} µs",
+                    history.plan.subtask_name(subtask),
+                    block.checkpoint,
+                    history.at_us(at)
+                );
+                found.push(violation(9, at, text));
+            }
+        }
+    }
+    found
+}
+
 /// Breaks if a barrier overtakes before the checkpoint's time to align is over, or blocks after it.
 pub fn aligned_timeout(history: &History) -> Vec<Violation> {
     let mut found = wrong_deadlines(history);
+    found.extend(late_alignments(history));
     for (at, event) in history.events.iter().enumerate() {
         let (channel, id, overtakes) = match &event.kind {
             EventKind::BarrierPromoted {
