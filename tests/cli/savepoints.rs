@@ -242,6 +242,36 @@ fn a_claimed_savepoint_goes_when_it_is_subsumed() {
     );
 }
 
+/// Breaks if a claimed snapshot takes its folder with it, whatever else lies there.
+#[test]
+fn claiming_a_savepoint_leaves_what_is_not_part_of_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let savepoint = savepoint_of("rescale.ron", dir.path());
+    fs::create_dir(savepoint.join("docs")).unwrap();
+    fs::write(savepoint.join("docs").join("thesis.txt"), "years").unwrap();
+    fs::write(savepoint.join("state-of-the-art"), "mine").unwrap();
+    let metadata = savepoint.join("_metadata");
+    let claimed = report(&[
+        "run",
+        &sample("rescale.ron"),
+        "--savepoint-dir",
+        text(dir.path()),
+        "--from",
+        text(&metadata),
+        "--claim",
+    ]);
+    assert_eq!(claimed["status"], "finished");
+    assert!(!metadata.exists(), "claimed, and gone");
+    let thesis = fs::read_to_string(savepoint.join("docs").join("thesis.txt"));
+    assert_eq!(thesis.unwrap(), "years");
+    let mut left: Vec<_> = fs::read_dir(&savepoint)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["docs", "state-of-the-art"]);
+}
+
 /// Flink's `RETAIN_ON_CANCELLATION`. Breaks if a checkpoint folder is left where none is retained, or none where one is.
 #[test]
 fn a_retained_checkpoint_outlives_its_job_and_is_started_from() {

@@ -1,5 +1,6 @@
 //! Checkpoints in a folder, `chk-N/_metadata` and state files; or a single snapshot that a folder is.
 
+mod opened;
 mod part;
 mod shared;
 
@@ -45,7 +46,7 @@ enum Layout {
     Many,
     /// The files of one snapshot: a savepoint, or a checkpoint's own folder.
     Single,
-    /// The same, complete: it may be read and discarded, not written to.
+    /// The same, complete, perhaps among a person's other things: it may be read and discarded, not written to.
     Opened,
 }
 
@@ -282,24 +283,17 @@ impl CheckpointStorage for FileSystemStorage {
         let folder = self.folder(checkpoint);
         let doomed = match self.layout {
             Layout::Many => self.root.join(format!(".discarded-{checkpoint}")),
-            Layout::Single | Layout::Opened => beside(&self.root, checkpoint),
+            Layout::Single => beside(&self.root, checkpoint),
+            Layout::Opened => return self.discard_opened(),
         };
         // What an earlier, failed discard may have left.
         remove_folder(&doomed)?;
-        let unshared = match self.layout {
-            Layout::Opened => self.exclusively_shared(),
-            // The coordinator knows.
-            Layout::Many | Layout::Single => Vec::new(),
-        };
         {
             let _names = self.lock_names();
             match fs::rename(&folder, &doomed) {
                 Err(source) if source.kind() == ErrorKind::NotFound => return Ok(()),
                 renamed => renamed.map_err(StorageError::io("remove", &folder))?,
             }
-        }
-        for name in unshared {
-            self.remove_shared(&name)?;
         }
         remove_folder(&doomed)
     }

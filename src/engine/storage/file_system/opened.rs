@@ -1,0 +1,47 @@
+//! What is deleted of a snapshot that lies in a person's folder: its own files, and nothing else.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use super::part::read_file;
+use super::{FileSystemStorage, METADATA};
+use crate::engine::storage::file_name::state_file_name;
+use crate::engine::storage::{CheckpointMetadata, StorageError, StreamHandle};
+
+impl FileSystemStorage {
+    /// Other things may lie in the folder, so it goes only if it is empty then. The metadata goes first: without it, what
+    /// is left is no snapshot.
+    pub(super) fn discard_opened(&self) -> Result<(), StorageError> {
+        let metadata_file = self.root.join(METADATA);
+        if !metadata_file.is_file() {
+            return Ok(());
+        }
+        let metadata = CheckpointMetadata::decode(&metadata_file, &read_file(&metadata_file)?, None)?;
+        let shared = self.exclusively_shared();
+        {
+            let _names = self.lock_names();
+            remove_file(&metadata_file)?;
+        }
+        for stream in metadata.streams() {
+            if let StreamHandle::File { name, .. } = stream {
+                remove_file(&self.root.join(state_file_name(name)))?;
+            }
+        }
+        for name in shared {
+            self.remove_shared(&name)?;
+        }
+        // Best effort: it stays where something else is in it.
+        let _ = fs::remove_dir(&self.root);
+        Ok(())
+    }
+}
+
+fn remove_file(file: &Path) -> Result<(), StorageError> {
+    match fs::remove_file(file) {
+        Err(source) if source.kind() != ErrorKind::NotFound => {
+            Err(StorageError::io("remove", file)(source))
+        }
+        _ => Ok(()),
+    }
+}
