@@ -11,13 +11,14 @@ mod script;
 #[path = "ui/settings.rs"]
 mod settings;
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use egui::accesskit::Role;
 use egui::{Key, Modifiers, Vec2, vec2};
 use egui_kittest::kittest::{NodeT, Queryable};
 use egui_kittest::{Harness, Node};
-use lockgate::model::{KeyExpr, OperatorSpec, Partitioning, Uid};
+use lockgate::model::{JobGraph, KeyExpr, OperatorSpec, Partitioning, Uid};
 use lockgate::ui::LockgateApp;
 use lockgate::ui::command::{Selection, UiCommand};
 
@@ -26,10 +27,19 @@ type Window = Harness<'static, LockgateApp>;
 const SIZE: Vec2 = vec2(1440.0, 900.0);
 
 fn window() -> Window {
+    open_window(None)
+}
+
+/// A window with `job`, which is that of the file `path`.
+fn window_of(job: JobGraph, path: PathBuf) -> Window {
+    open_window(Some((job, path)))
+}
+
+fn open_window(job: Option<(JobGraph, PathBuf)>) -> Window {
     let mut window = Harness::builder()
         .with_size(SIZE)
         .with_step_dt(1.0 / 60.0)
-        .build_eframe(|cc| LockgateApp::new(&cc.egui_ctx, None));
+        .build_eframe(|cc| LockgateApp::new(&cc.egui_ctx, job));
     window.run_steps(3);
     window
 }

@@ -8,6 +8,7 @@ pub mod element;
 pub mod graph;
 pub mod ids;
 pub mod key_group;
+pub mod limits;
 pub mod operator_id;
 pub mod process;
 pub mod script;

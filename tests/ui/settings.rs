@@ -9,7 +9,9 @@ use lockgate::model::{
 
 use lockgate::ui::command::{Selection, UiCommand};
 
-use super::{Window, click, click_part, command, empty_window, is_disabled, shows, window};
+use super::{
+    Window, click, click_part, command, empty_window, is_disabled, shows, window, window_of,
+};
 
 /// Open a group of settings of the inspector.
 fn open(window: &mut Window, group: &str) {
@@ -201,4 +203,69 @@ fn advice_on_an_operator_is_found_from_the_job() {
         &window,
         "let the timeout be longer than the interval"
     ));
+}
+
+/// All numbers at the ends of what a job may hold. Breaks if a field of the window has narrower bounds than the check
+/// of a job, or holds a number to its bounds that nobody has touched.
+#[test]
+fn looking_at_a_job_changes_nothing() {
+    let longest = "(version: 2, name: \"ends\",
+        operators: [
+            (uid: \"s\", kind: SequenceSource(rate_per_s: 0.001, end: 1000000000000, splits: 256,
+                event_time: (step_ms: 1000000000, late_every: 1000000, late_by_ms: 1000000000,
+                    max_lateness_ms: 1000000000, idle_after_ms: 1000000000),
+                pause: (after_records: 1000000000000, for_ms: 1000000000)),
+                costs: (process_us: 1000000000, only_subtask: 4294967295), at: (0, 0)),
+            (uid: \"map\", kind: Map(factor: -10000), at: (300, 0)),
+            (uid: \"sum\", kind: KeyedSum(key: Modulo(1000000, [])), parallelism: 64, max_parallelism: 32768,
+                costs: (snapshot_sync_us: 1000000000), at: (600, 0)),
+            (uid: \"out\", kind: TwoPhaseCommitSink(transaction_timeout_ms: 1000000000), at: (900, 0)),
+        ],
+        edges: [(\"s\", \"map\", Forward), (\"map\", \"sum\", Hash), (\"sum\", \"out\", Rebalance)],
+        settings: (
+            checkpointing: (interval_ms: 1000000000, timeout_ms: 1000000000, min_pause_ms: 1000000000,
+                retained: 100, max_concurrent: 16, tolerable_failed: 1000000),
+            restart: ExponentialDelay(initial_ms: 1000000000, max_ms: 1000000000, multiplier_percent: 10000,
+                jitter_percent: 100, reset_after_ms: 1000000000, attempts: 1000000),
+            channel_capacity: 1000, slots_per_task_manager: 64,
+            costs: (transfer_us: 1000000000, restore_us: 1000000000),
+        ))";
+    let least = longest
+        .replace(
+            "rate_per_s: 0.001, end: 1000000000000",
+            "rate_per_s: 1000000, end: 0",
+        )
+        .replace("after_records: 1000000000000", "after_records: 0")
+        .replace("_ms: 1000000000", "_ms: 10")
+        .replace("multiplier_percent: 10000", "multiplier_percent: 100")
+        .replace("attempts: 1000000", "attempts: 0");
+    for text in [longest, least.as_str()] {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("ends.ron");
+        std::fs::write(&path, text).expect("written");
+        let source = lockgate::project::JobSource::read(&path);
+        let job = source.unwrap_or_else(|error| panic!("{error}")).job;
+        let mut window = window_of(job.clone(), path);
+        for group in [
+            "Checkpointing",
+            "Recovery",
+            "State and storage",
+            "Cluster",
+            "What things cost (modelled)",
+        ] {
+            open(&mut window, group);
+        }
+        assert_eq!(*window.state().job(), job, "the job’s own settings");
+        for vertex in &job.vertices {
+            let selected = Selection::Vertex(vertex.uid.clone());
+            command(&mut window, UiCommand::Select(selected));
+            open(&mut window, "What it costs (modelled)");
+            assert_eq!(
+                *window.state().job(),
+                job,
+                "the settings of {}",
+                vertex.name
+            );
+        }
+    }
 }

@@ -1,9 +1,9 @@
 //! What one operator costs other than the others.
 
 use super::nodes::site;
-use super::settings::MAX_COST_US;
 use super::{Problem, grouped, quoted};
 use crate::model::graph::Vertex;
+use crate::model::limits::COST_US;
 
 pub(super) fn check(vertex: &Vertex, problems: &mut Vec<Problem>) {
     let costs = vertex.costs;
@@ -21,12 +21,12 @@ pub(super) fn check(vertex: &Vertex, problems: &mut Vec<Problem>) {
         ),
     ];
     for (field, title, cost_us) in numbers {
-        if let Some(cost_us) = cost_us.filter(|cost_us| *cost_us > MAX_COST_US) {
+        if let Some(cost_us) = cost_us.filter(|cost_us| !COST_US.contains(cost_us)) {
             let message = format!(
                 "{title} of {} in microseconds is {}: set it to 0 to {}.",
                 quoted(&vertex.name),
                 grouped(cost_us),
-                grouped(MAX_COST_US)
+                grouped(*COST_US.end())
             );
             problems.push(Problem::absurd(site(vertex), field, message));
         }

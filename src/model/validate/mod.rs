@@ -17,15 +17,13 @@ pub use hints::{Hint, hints};
 
 use super::graph::JobGraph;
 use super::ids::Uid;
+pub use super::limits::{MAX_PARALLELISM, MAX_SUBTASKS};
 use topology::Topology;
 
 /// How many operators, edges and script entries a job may have at all.
 pub const MAX_OPERATORS: usize = 1_000;
 pub const MAX_EDGES: usize = 10_000;
 pub const MAX_SCRIPT_ENTRIES: usize = 10_000;
-/// Subtasks of one operator, and of all of them together: each can be seen on the screen.
-pub const MAX_PARALLELISM: u32 = 64;
-pub const MAX_SUBTASKS: u64 = 256;
 pub const MAX_CHANNELS: u64 = 4_096;
 /// Characters of a uid, name or label.
 pub const MAX_NAME_CHARS: usize = 100;

@@ -4,7 +4,7 @@ use super::costs;
 use super::topology::Topology;
 use super::{MAX_NAME_CHARS, MAX_PARALLELISM, Problem, Site, grouped, quoted};
 use crate::model::graph::Vertex;
-use crate::model::key_group::UPPER_BOUND_MAX_PARALLELISM;
+use crate::model::limits::KEY_GROUPS;
 
 /// How far from the origin a node may lie, in points.
 const MAX_COORDINATE: f32 = 1_000_000.0;
@@ -88,11 +88,8 @@ fn parallelism_problem(vertex: &Vertex) -> Option<Problem> {
 fn max_parallelism_problem(vertex: &Vertex) -> Option<Problem> {
     let max = vertex.max_parallelism?;
     let name = quoted(&vertex.name);
-    if !(1..=UPPER_BOUND_MAX_PARALLELISM).contains(&max) {
-        let (max, bound) = (
-            grouped(max.into()),
-            grouped(UPPER_BOUND_MAX_PARALLELISM.into()),
-        );
+    if !KEY_GROUPS.contains(&max.into()) {
+        let (max, bound) = (grouped(max.into()), grouped(*KEY_GROUPS.end()));
         let message = format!("The max parallelism of {name} is {max}: set it to 1 to {bound}.");
         return Some(Problem::absurd(site(vertex), "max_parallelism", message));
     }

@@ -4,20 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::nodes::site;
-use super::settings::MAX_TIME_MS;
 use super::sources;
 use super::topology::Topology;
 use super::{MAX_NAME_CHARS, Problem, grouped, quoted};
 use crate::model::graph::{KeyExpr, MapSpec, OperatorSpec, SinkKind, SinkSpec, Vertex, WindowSpec};
+use crate::model::limits::{FACTOR, FUNCTION_NUMBER, MODULUS, POSITIVE_TIME_MS, SINK_THRESHOLD};
 use crate::model::process::KeyedFunction;
 use crate::model::state::TtlSpec;
-
-const MAX_MODULUS: u32 = 1_000_000;
-/// Records of one average, or elements of one list.
-const MAX_FUNCTION_NUMBER: u32 = 1_000;
-const MAX_THRESHOLD: u32 = 10_000;
-/// The sum of the largest numbers that a source emits is still exact when it is so many times as much.
-const MAX_FACTOR: i32 = 10_000;
 
 pub(super) fn check(topology: &Topology, index: usize, problems: &mut Vec<Problem>) {
     let vertex = &topology.job.vertices[index];
@@ -55,7 +48,7 @@ fn check_key(topology: &Topology, index: usize, problems: &mut Vec<Problem>) {
 }
 
 fn factor_problem(vertex: &Vertex, spec: MapSpec) -> Option<Problem> {
-    (!(-MAX_FACTOR..=MAX_FACTOR).contains(&spec.factor)).then(|| {
+    (!FACTOR.contains(&spec.factor)).then(|| {
         let message = format!(
             "The factor of {} is {}: set it to -10,000 to 10,000.",
             quoted(&vertex.name),
@@ -71,12 +64,12 @@ fn function_problem(vertex: &Vertex, function: KeyedFunction) -> Option<Problem>
         KeyedFunction::CountAverage { .. } => ("every", "The number of records of an average"),
         _ => ("n", "The number of last values"),
     };
-    (!(1..=MAX_FUNCTION_NUMBER).contains(&number)).then(|| {
+    (!FUNCTION_NUMBER.contains(&number.into())).then(|| {
         let message = format!(
             "{what} of {} is {}: set it to 1 to {}.",
             quoted(&vertex.name),
             grouped(number.into()),
-            grouped(MAX_FUNCTION_NUMBER.into())
+            grouped(*FUNCTION_NUMBER.end())
         );
         Problem::absurd(site(vertex), field, message)
     })
@@ -85,12 +78,12 @@ fn function_problem(vertex: &Vertex, function: KeyedFunction) -> Option<Problem>
 /// Flink: `StateTtlConfig` takes no time of zero.
 fn ttl_problem(vertex: &Vertex, ttl: Option<TtlSpec>) -> Option<Problem> {
     let ttl_ms = ttl?.ttl_ms;
-    (!(1..=MAX_TIME_MS).contains(&ttl_ms)).then(|| {
+    (!POSITIVE_TIME_MS.contains(&ttl_ms)).then(|| {
         let message = format!(
             "The state of {} lives for {} milliseconds: set it to 1 to {}, or let it live for ever.",
             quoted(&vertex.name),
             grouped(ttl_ms),
-            grouped(MAX_TIME_MS)
+            grouped(*POSITIVE_TIME_MS.end())
         );
         Problem::absurd(site(vertex), "ttl.ttl_ms", message)
     })
@@ -122,12 +115,12 @@ fn rules_problem(topology: &Topology, index: usize) -> Option<Problem> {
 }
 
 fn size_problem(vertex: &Vertex, spec: &WindowSpec) -> Option<Problem> {
-    (!(1..=MAX_TIME_MS).contains(&spec.size_ms)).then(|| {
+    (!POSITIVE_TIME_MS.contains(&spec.size_ms)).then(|| {
         let message = format!(
             "The size of the windows of {} in milliseconds is {}: set it to 1 to {}.",
             quoted(&vertex.name),
             grouped(spec.size_ms),
-            grouped(MAX_TIME_MS)
+            grouped(*POSITIVE_TIME_MS.end())
         );
         Problem::absurd(site(vertex), "size_ms", message)
     })
@@ -150,11 +143,11 @@ fn sink_problem(topology: &Topology, index: usize, spec: SinkSpec) -> Option<Pro
     let name = quoted(&vertex.name);
     match spec.kind {
         SinkKind::Plain => None,
-        SinkKind::Buffering { threshold } => (!(1..=MAX_THRESHOLD).contains(&threshold)).then(|| {
+        SinkKind::Buffering { threshold } => (!SINK_THRESHOLD.contains(&threshold.into())).then(|| {
             let message = format!(
                 "{name} gathers {} records: set it to 1 to {}.",
                 grouped(threshold.into()),
-                grouped(MAX_THRESHOLD.into())
+                grouped(*SINK_THRESHOLD.end())
             );
             Problem::absurd(site(vertex), "threshold", message)
         }),
@@ -168,11 +161,11 @@ fn sink_problem(topology: &Topology, index: usize, spec: SinkSpec) -> Option<Pro
         SinkKind::TwoPhaseCommit {
             transaction_timeout_ms: timeout_ms,
             ..
-        } => (!(1..=MAX_TIME_MS).contains(&timeout_ms)).then(|| {
+        } => (!POSITIVE_TIME_MS.contains(&timeout_ms)).then(|| {
             let message = format!(
                 "The transaction timeout of {name} in milliseconds is {}: set it to 1 to {}.",
                 grouped(timeout_ms),
-                grouped(MAX_TIME_MS)
+                grouped(*POSITIVE_TIME_MS.end())
             );
             Problem::absurd(site(vertex), "transaction_timeout_ms", message)
         }),
@@ -201,11 +194,11 @@ fn key_column_problem(topology: &Topology, index: usize) -> Option<Problem> {
 
 fn check_modulo(vertex: &Vertex, modulus: u32, labels: &[Arc<str>], problems: &mut Vec<Problem>) {
     let name = quoted(&vertex.name);
-    if !(1..=MAX_MODULUS).contains(&modulus) {
+    if !MODULUS.contains(&modulus.into()) {
         let message = format!(
             "The key of {name} is the value modulo {}: set the modulus to 1 to {}.",
             grouped(modulus.into()),
-            grouped(MAX_MODULUS.into())
+            grouped(*MODULUS.end())
         );
         problems.push(Problem::absurd(site(vertex), "key", message));
     } else if labels.len() > modulus as usize {

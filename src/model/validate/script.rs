@@ -1,10 +1,10 @@
 //! What can be wrong with a script: commands and moments that can never be.
 
-use super::settings::MAX_TIME_MS;
 use super::topology::Topology;
 use super::{Problem, Site, grouped, quoted};
 use crate::model::graph::{OperatorSpec, SinkKind, SinkSpec, Vertex};
 use crate::model::ids::{CheckpointId, Uid};
+use crate::model::limits::MAX_TIME_MS;
 use crate::model::script::{Command, Fault, FaultKind, When};
 
 pub(super) fn check(topology: &Topology, problems: &mut Vec<Problem>) {

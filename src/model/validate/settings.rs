@@ -1,25 +1,15 @@
 //! The settings of a job: their bounds, and which do not go together.
 
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use super::{MAX_PARALLELISM, Problem, Site, grouped};
+use super::{Problem, Site, grouped};
 use crate::model::config::{
     CheckpointConfig, CheckpointMode, ExponentialDelay, JobConfig, RestartStrategy, StorageKind,
 };
-
-/// 1,000 seconds of virtual time.
-pub(super) const MAX_COST_US: u64 = 1_000_000_000;
-/// Some eleven days of virtual time.
-pub(super) const MAX_TIME_MS: u64 = 1_000_000_000;
-/// Flink refuses shorter intervals and timeouts, too (`CheckpointCoordinator`).
-const MIN_CHECKPOINT_MS: u64 = 10;
-const MAX_INLINE_THRESHOLD_BYTES: u64 = 1 << 20;
-/// Beyond this, a person says that there is no limit.
-const MAX_TIMES: u64 = 1_000_000;
+use crate::model::limits::{self, Bounds};
 
 /// A number among the settings: its field, what people call it, its value and its bounds.
-type Bounded = (&'static str, &'static str, u64, RangeInclusive<u64>);
+type Bounded = (&'static str, &'static str, u64, Bounds);
 
 pub(super) fn check(config: &JobConfig, problems: &mut Vec<Problem>) {
     let numbers = checkpointing(&config.checkpointing)
@@ -56,45 +46,45 @@ fn checkpointing(checkpointing: &CheckpointConfig) -> impl Iterator<Item = Bound
                 "checkpointing.interval_ms",
                 "The checkpoint interval in milliseconds",
                 interval_ms,
-                MIN_CHECKPOINT_MS..=MAX_TIME_MS,
+                limits::CHECKPOINT_MS,
             )
         }),
         Some((
             "checkpointing.retained",
             "The number of retained checkpoints",
             checkpointing.retained.into(),
-            1..=100,
+            limits::RETAINED,
         )),
         Some((
             "checkpointing.max_concurrent",
             "The number of concurrent checkpoints",
             checkpointing.max_concurrent.into(),
-            1..=16,
+            limits::MAX_CONCURRENT,
         )),
         Some((
             "checkpointing.timeout_ms",
             "The checkpoint timeout in milliseconds",
             checkpointing.timeout_ms,
-            MIN_CHECKPOINT_MS..=MAX_TIME_MS,
+            limits::CHECKPOINT_MS,
         )),
         Some((
             "checkpointing.min_pause_ms",
             "The pause between checkpoints in milliseconds",
             checkpointing.min_pause_ms,
-            0..=MAX_TIME_MS,
+            limits::TIME_MS,
         )),
         Some((
             "checkpointing.aligned_timeout_ms",
             "The aligned timeout in milliseconds",
             checkpointing.aligned_timeout_ms,
-            0..=MAX_TIME_MS,
+            limits::TIME_MS,
         )),
         tolerable.map(|number| {
             (
                 "checkpointing.tolerable_failed",
                 "The number of tolerable failed checkpoints",
                 number.into(),
-                0..=MAX_TIMES,
+                limits::TOLERABLE_FAILED,
             )
         }),
     ];
@@ -141,14 +131,14 @@ fn costs(config: &JobConfig) -> impl Iterator<Item = Bounded> {
         ),
     ]
     .into_iter()
-    .map(|(field, title, value)| (field, title, value, 0..=MAX_COST_US))
+    .map(|(field, title, value)| (field, title, value, limits::COST_US))
 }
 
 /// As in Flink's constructors of the strategies.
 fn restart(strategy: RestartStrategy) -> impl Iterator<Item = Bounded> {
     let delay = |delay_ms| {
         let title = "The restart delay in milliseconds";
-        ("restart.delay_ms", title, delay_ms, 0..=MAX_TIME_MS)
+        ("restart.delay_ms", title, delay_ms, limits::TIME_MS)
     };
     let attempts = |attempts: u32| {
         let title = "The number of restart attempts";
@@ -157,7 +147,12 @@ fn restart(strategy: RestartStrategy) -> impl Iterator<Item = Bounded> {
         } else {
             attempts.into()
         };
-        ("restart.attempts", title, attempts, 0..=MAX_TIMES)
+        (
+            "restart.attempts",
+            title,
+            attempts,
+            limits::RESTART_ATTEMPTS,
+        )
     };
     let numbers = match strategy {
         RestartStrategy::Manual | RestartStrategy::NoRestart => Vec::new(),
@@ -174,13 +169,13 @@ fn restart(strategy: RestartStrategy) -> impl Iterator<Item = Bounded> {
                 "restart.max_failures",
                 "The number of failures per interval",
                 max_failures.into(),
-                1..=MAX_TIMES,
+                limits::FAILURES_PER_INTERVAL,
             ),
             (
                 "restart.interval_ms",
                 "The interval of the failure rate in milliseconds",
                 interval_ms,
-                1..=MAX_TIME_MS,
+                limits::POSITIVE_TIME_MS,
             ),
             delay(delay_ms),
         ],
@@ -199,31 +194,31 @@ fn exponential(delay: ExponentialDelay) -> Vec<Bounded> {
             "restart.initial_ms",
             "The first restart delay in milliseconds",
             delay.initial_ms,
-            1..=MAX_TIME_MS,
+            limits::POSITIVE_TIME_MS,
         ),
         (
             "restart.max_ms",
             "The longest restart delay in milliseconds",
             delay.max_ms,
-            1..=MAX_TIME_MS,
+            limits::POSITIVE_TIME_MS,
         ),
         (
             "restart.multiplier_percent",
             "The growth of the restart delay in percent",
             delay.multiplier_percent.into(),
-            100..=10_000,
+            limits::MULTIPLIER_PERCENT,
         ),
         (
             "restart.jitter_percent",
             "The jitter of the restart delay in percent",
             delay.jitter_percent.into(),
-            0..=100,
+            limits::JITTER_PERCENT,
         ),
         (
             "restart.reset_after_ms",
             "The time without failure that resets the restart delay, in milliseconds,",
             delay.reset_after_ms,
-            1..=MAX_TIME_MS,
+            limits::POSITIVE_TIME_MS,
         ),
     ]
 }
@@ -233,13 +228,13 @@ fn others(config: &JobConfig) -> impl Iterator<Item = Bounded> {
         "channel_capacity",
         "The capacity of a channel in records",
         config.channel_capacity.into(),
-        1..=1_000,
+        limits::CHANNEL_CAPACITY,
     );
     let slots = (
         "slots_per_task_manager",
         "The number of slots of a TaskManager",
         config.slots_per_task_manager.into(),
-        1..=MAX_PARALLELISM.into(),
+        limits::SLOTS,
     );
     let threshold = match config.storage {
         StorageKind::JobManager => None,
@@ -249,7 +244,7 @@ fn others(config: &JobConfig) -> impl Iterator<Item = Bounded> {
             "storage",
             "The inline threshold in bytes",
             inline_threshold_bytes.into(),
-            0..=MAX_INLINE_THRESHOLD_BYTES,
+            limits::INLINE_THRESHOLD_BYTES,
         )),
     };
     let state = [
@@ -257,19 +252,19 @@ fn others(config: &JobConfig) -> impl Iterator<Item = Bounded> {
             "state.compaction_trigger",
             "The number of files that are merged",
             config.state.compaction_trigger.into(),
-            0..=1_000,
+            limits::COMPACTION_TRIGGER,
         ),
         (
             "state.memory_mib",
             "The memory of a database in MiB",
             config.state.memory_mib.into(),
-            1..=4_096,
+            limits::MEMORY_MIB,
         ),
         (
             "state.max_state_bytes",
             "The largest state in the JobManager's heap in bytes",
             config.state.max_state_bytes.into(),
-            1..=1 << 30,
+            limits::MAX_STATE_BYTES,
         ),
     ];
     let others = [Some(capacity), Some(slots), threshold];

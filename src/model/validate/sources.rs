@@ -1,36 +1,29 @@
 //! The parameters of a source.
 
-use std::ops::RangeInclusive;
-
 use super::nodes::site;
-use super::settings::MAX_TIME_MS;
-use super::{MAX_SUBTASKS, Problem, grouped, quoted};
+use super::{Problem, grouped, quoted};
 use crate::model::graph::{CsvSpec, EventTimeSpec, SourceKind, SourcePause, SourceSpec, Vertex};
-
-const MIN_RATE_PER_S: f64 = 0.001;
-const MAX_RATE_PER_S: f64 = 1_000_000.0;
-/// The sum of 1, 2, 3 … up to here still fits into an exact decimal, with digits to spare for sums of sums.
-const MAX_END: u64 = 1_000_000_000_000;
-const MAX_LATE_EVERY: u64 = 1_000_000;
+use crate::model::limits::{self, Bounds};
 
 /// A number of a source: its field, what people call it, its value and its bounds.
-type Bounded = (&'static str, &'static str, u64, RangeInclusive<u64>);
+type Bounded = (&'static str, &'static str, u64, Bounds);
 
 pub(super) fn check(vertex: &Vertex, spec: &SourceSpec, problems: &mut Vec<Problem>) {
     let name = quoted(&vertex.name);
     // A rate that is no number is within no range.
-    if !(MIN_RATE_PER_S..=MAX_RATE_PER_S).contains(&spec.rate_per_s) {
+    if !limits::RATE_PER_S.contains(&spec.rate_per_s) {
         let message = format!(
-            "The rate of {name} is {:?} records per second: set it to {MIN_RATE_PER_S} to 1,000,000.",
-            spec.rate_per_s
+            "The rate of {name} is {:?} records per second: set it to {} to 1,000,000.",
+            spec.rate_per_s,
+            limits::RATE_PER_S.start()
         );
         problems.push(Problem::absurd(site(vertex), "rate_per_s", message));
     }
-    if let Some(end) = spec.end.filter(|end| *end > MAX_END) {
+    if let Some(end) = spec.end.filter(|end| !limits::SOURCE_RECORDS.contains(end)) {
         let message = format!(
             "{name} ends after {} records: let it end after at most {}, or never.",
             grouped(end),
-            grouped(MAX_END)
+            grouped(*limits::SOURCE_RECORDS.end())
         );
         problems.push(Problem::absurd(site(vertex), "end", message));
     }
@@ -60,7 +53,7 @@ pub(super) fn check(vertex: &Vertex, spec: &SourceSpec, problems: &mut Vec<Probl
 
 fn splits(spec: &SourceSpec) -> Option<Bounded> {
     let splits = spec.splits?.into();
-    Some(("splits", "The number of splits", splits, 1..=MAX_SUBTASKS))
+    Some(("splits", "The number of splits", splits, limits::SPLITS))
 }
 
 fn event_time(spec: &EventTimeSpec) -> Vec<Bounded> {
@@ -69,25 +62,25 @@ fn event_time(spec: &EventTimeSpec) -> Vec<Bounded> {
             "event_time.step_ms",
             "The event time from record to record in milliseconds",
             spec.step_ms,
-            1..=MAX_TIME_MS,
+            limits::POSITIVE_TIME_MS,
         ),
         (
             "event_time.late_every",
             "The number of records of which one is late",
             spec.late_every.into(),
-            0..=MAX_LATE_EVERY,
+            limits::LATE_EVERY,
         ),
         (
             "event_time.late_by_ms",
             "The lateness of late records in milliseconds",
             spec.late_by_ms,
-            0..=MAX_TIME_MS,
+            limits::TIME_MS,
         ),
         (
             "event_time.max_lateness_ms",
             "The lateness that the watermark waits for, in milliseconds,",
             spec.max_lateness_ms,
-            0..=MAX_TIME_MS,
+            limits::TIME_MS,
         ),
     ];
     numbers.extend(spec.idle_after_ms.map(|idle_after_ms| {
@@ -95,7 +88,7 @@ fn event_time(spec: &EventTimeSpec) -> Vec<Bounded> {
             "event_time.idle_after_ms",
             "The time without records that makes a subtask idle, in milliseconds,",
             idle_after_ms,
-            1..=MAX_TIME_MS,
+            limits::POSITIVE_TIME_MS,
         )
     }));
     numbers
@@ -107,13 +100,13 @@ fn pause(pause: &SourcePause) -> [Bounded; 2] {
             "pause.after_records",
             "The number of records before the pause",
             pause.after_records,
-            0..=MAX_END,
+            limits::SOURCE_RECORDS,
         ),
         (
             "pause.for_ms",
             "The pause in milliseconds",
             pause.for_ms,
-            1..=MAX_TIME_MS,
+            limits::POSITIVE_TIME_MS,
         ),
     ]
 }

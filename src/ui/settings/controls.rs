@@ -1,13 +1,27 @@
 //! The controls of settings: times, numbers that may be unlimited, choices.
+//!
+//! Looking changes nothing: a value out of bounds stays what it is until a person sets another, and only that one is
+//! held to the bounds, which are those of the checks.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use egui::emath::Numeric;
 use egui::{ComboBox, DragValue, Response, TextEdit, Ui};
 
-const DAY_MS: u64 = 86_400_000;
-/// Costs above this make a run too slow to watch.
-pub const MAX_COST_US: u64 = 60_000_000;
+use crate::model::limits::{Bounds, COST_US, MAX_TIME_MS};
+
 const COMBO_WIDTH: f32 = 152.0;
+
+/// A number that a person sets within `bounds`.
+pub fn drag_value<'a, N: Numeric, B: Numeric>(
+    number: &'a mut N,
+    bounds: RangeInclusive<B>,
+) -> DragValue<'a> {
+    DragValue::new(number)
+        .range(bounds)
+        .clamp_existing_to_range(false)
+}
 
 /// A time in milliseconds, at least `least`.
 pub fn milliseconds(ui: &mut Ui, ms: &mut u64, least: u64) {
@@ -24,8 +38,7 @@ pub fn named_milliseconds(ui: &mut Ui, ms: &mut u64, least: u64, name: String) {
 fn milliseconds_input(ui: &mut Ui, ms: &mut u64, least: u64) -> Response {
     let speed = (*ms as f64 * 0.01).max(1.0);
     ui.add(
-        DragValue::new(ms)
-            .range(least..=DAY_MS)
+        drag_value(ms, least..=MAX_TIME_MS)
             .speed(speed)
             .suffix(" ms"),
     )
@@ -46,13 +59,14 @@ pub fn optional_milliseconds(ui: &mut Ui, ms: &mut Option<u64>, (least, first): 
 pub fn cost(ui: &mut Ui, us: &mut u64) {
     let value = |new: Option<f64>| {
         if let Some(ms) = new {
-            *us = ((ms * 1e3).round().max(0.0) as u64).min(MAX_COST_US);
+            *us = (ms * 1e3).round().max(0.0) as u64;
         }
         *us as f64 / 1e3
     };
     ui.add(
         DragValue::from_get_set(value)
-            .range(0.0..=MAX_COST_US as f64 / 1e3)
+            .range(0.0..=*COST_US.end() as f64 / 1e3)
+            .clamp_existing_to_range(false)
             .suffix(" ms")
             .speed(1.0)
             .max_decimals(3),
@@ -74,30 +88,25 @@ pub fn optional_cost(ui: &mut Ui, us: &mut Option<u64>, usual_us: u64) {
     }
 }
 
-/// A number up to `most`, or `unlimited`; `first` is what it is when limited again.
-pub fn limited(ui: &mut Ui, number: &mut u32, (unlimited, most, first): (u32, u32, u32)) {
+/// A number within `bounds`, or `unlimited`; `first` is what it is when limited again.
+pub fn limited(ui: &mut Ui, number: &mut u32, bounds: Bounds, (unlimited, first): (u32, u32)) {
     let mut is_unlimited = *number == unlimited;
     if !is_unlimited {
-        ui.add(DragValue::new(number).range(0..=most).speed(0.1));
+        ui.add(drag_value(number, bounds).speed(0.1));
     }
     if ui.checkbox(&mut is_unlimited, "unlimited").changed() {
         *number = if is_unlimited { unlimited } else { first };
     }
 }
 
-/// A whole number from `least` to `most`.
-pub fn number(ui: &mut Ui, number: &mut u32, (least, most): (u32, u32)) {
-    ui.add(DragValue::new(number).range(least..=most).speed(0.1));
+/// A whole number within `bounds`.
+pub fn number(ui: &mut Ui, number: &mut u32, bounds: Bounds) -> Response {
+    ui.add(drag_value(number, bounds).speed(0.1))
 }
 
 /// Hundredths, shown as a share.
-pub fn percent(ui: &mut Ui, percent: &mut u32, (least, most): (u32, u32)) {
-    ui.add(
-        DragValue::new(percent)
-            .range(least..=most)
-            .speed(0.5)
-            .suffix(" %"),
-    );
+pub fn percent(ui: &mut Ui, percent: &mut u32, bounds: Bounds) {
+    ui.add(drag_value(percent, bounds).speed(0.5).suffix(" %"));
 }
 
 /// One of `all`, by name.
@@ -135,16 +144,18 @@ pub fn folder(ui: &mut Ui, folder: &mut Option<PathBuf>, hint: &str) {
 }
 
 /// Hundredths, shown as a factor.
-pub fn factor(ui: &mut Ui, percent: &mut u32, (least, most): (u32, u32)) {
+pub fn factor(ui: &mut Ui, percent: &mut u32, bounds: Bounds) {
+    let (least, most) = (*bounds.start() as f64, *bounds.end() as f64);
     let value = |new: Option<f64>| {
         if let Some(factor) = new {
-            *percent = ((factor * 100.0).round() as u32).clamp(least, most);
+            *percent = (factor * 100.0).round() as u32;
         }
         f64::from(*percent) / 100.0
     };
     ui.add(
         DragValue::from_get_set(value)
-            .range(f64::from(least) / 100.0..=f64::from(most) / 100.0)
+            .range(least / 100.0..=most / 100.0)
+            .clamp_existing_to_range(false)
             .speed(0.01)
             .max_decimals(2)
             .suffix(" ×"),

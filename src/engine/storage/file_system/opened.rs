@@ -17,7 +17,8 @@ impl FileSystemStorage {
         if !metadata_file.is_file() {
             return Ok(());
         }
-        let metadata = CheckpointMetadata::decode(&metadata_file, &read_file(&metadata_file)?, None)?;
+        let metadata =
+            CheckpointMetadata::decode(&metadata_file, &read_file(&metadata_file)?, None)?;
         let shared = self.exclusively_shared();
         {
             let _names = self.lock_names();

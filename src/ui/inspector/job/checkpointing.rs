@@ -2,6 +2,7 @@
 
 use egui::Ui;
 
+use crate::model::limits;
 use crate::model::validate::{Hint, Site};
 use crate::model::{CheckpointConfig, CheckpointMode, Retention};
 
@@ -10,8 +11,6 @@ use super::super::super::settings::{advice_ui, advised_group, controls, setting,
 
 /// The interval that a person gets who switches it on.
 const FIRST_INTERVAL_MS: u64 = 1_000;
-/// Flink's smallest interval and timeout.
-const LEAST_MS: u64 = 10;
 
 pub fn group_ui(ui: &mut Ui, config: &mut CheckpointConfig, hints: &[Hint]) {
     let own = hints
@@ -41,18 +40,18 @@ fn summary(config: &CheckpointConfig) -> String {
 
 fn when_ui(ui: &mut Ui, config: &mut CheckpointConfig, hints: &[Hint]) {
     setting(ui, &table::INTERVAL, |ui| {
-        let range = (LEAST_MS, FIRST_INTERVAL_MS);
+        let range = (*limits::CHECKPOINT_MS.start(), FIRST_INTERVAL_MS);
         controls::optional_milliseconds(ui, &mut config.interval_ms, range);
     });
     setting(ui, &table::TIMEOUT, |ui| {
-        controls::milliseconds(ui, &mut config.timeout_ms, LEAST_MS);
+        controls::milliseconds(ui, &mut config.timeout_ms, *limits::CHECKPOINT_MS.start());
     });
     setting(ui, &table::MIN_PAUSE, |ui| {
         controls::milliseconds(ui, &mut config.min_pause_ms, 0);
     });
     advice_ui(ui, hints, &Site::Job, "checkpointing.min_pause_ms");
     setting(ui, &table::MAX_CONCURRENT, |ui| {
-        controls::number(ui, &mut config.max_concurrent, (1, 10));
+        controls::number(ui, &mut config.max_concurrent, limits::MAX_CONCURRENT);
     });
 }
 
@@ -91,7 +90,12 @@ fn barriers_ui(ui: &mut Ui, config: &mut CheckpointConfig) {
 fn failures_ui(ui: &mut Ui, config: &mut CheckpointConfig) {
     let unlimited = CheckpointConfig::UNLIMITED_FAILURES;
     setting(ui, &table::TOLERABLE, |ui| {
-        controls::limited(ui, &mut config.tolerable_failed, (unlimited, 100, 0));
+        controls::limited(
+            ui,
+            &mut config.tolerable_failed,
+            limits::TOLERABLE_FAILED,
+            (unlimited, 0),
+        );
     });
     setting(ui, &table::FAIL_ON_ERRORS, |ui| {
         for (words, number) in [("true", 0), ("false", unlimited)] {
@@ -102,7 +106,7 @@ fn failures_ui(ui: &mut Ui, config: &mut CheckpointConfig) {
 
 fn kept_ui(ui: &mut Ui, config: &mut CheckpointConfig, hints: &[Hint]) {
     setting(ui, &table::RETAINED, |ui| {
-        controls::number(ui, &mut config.retained, (1, 20));
+        controls::number(ui, &mut config.retained, limits::RETAINED);
     });
     setting(ui, &table::RETENTION, |ui| {
         controls::choice(ui, &mut config.retention, &Retention::ALL, retention_name);

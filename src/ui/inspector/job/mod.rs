@@ -6,6 +6,7 @@ mod state;
 
 use egui::{DragValue, TextEdit, Ui};
 
+use crate::model::limits;
 use crate::model::validate::Site;
 use crate::model::{CostModel, JobConfig};
 
@@ -92,11 +93,12 @@ fn cluster_ui(ui: &mut Ui, config: &mut JobConfig) {
     );
     group(ui, "Cluster", &summary, |ui| {
         setting(ui, &table::SLOTS, |ui| {
-            controls::number(ui, &mut config.slots_per_task_manager, (1, 128));
+            controls::number(ui, &mut config.slots_per_task_manager, limits::SLOTS);
         });
         setting(ui, &table::CAPACITY, |ui| {
-            let value = DragValue::new(&mut config.channel_capacity);
-            ui.add(value.range(1..=1000).speed(0.1).suffix(" records"));
+            let value =
+                controls::drag_value(&mut config.channel_capacity, limits::CHANNEL_CAPACITY);
+            ui.add(value.speed(0.1).suffix(" records"));
         });
         setting(ui, &table::SEED, |ui| {
             ui.add(DragValue::new(&mut config.seed));

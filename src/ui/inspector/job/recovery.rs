@@ -2,6 +2,7 @@
 
 use egui::Ui;
 
+use crate::model::limits;
 use crate::model::{ExponentialDelay, FailoverStrategy, JobConfig, RestartStrategy};
 
 use super::super::super::settings::{controls, group, setting, table};
@@ -79,7 +80,7 @@ fn parameters_ui(ui: &mut Ui, strategy: &mut RestartStrategy) {
         RestartStrategy::Manual | RestartStrategy::NoRestart => {}
         RestartStrategy::FixedDelay { attempts, delay_ms } => {
             setting(ui, &table::ATTEMPTS, |ui| {
-                controls::limited(ui, attempts, (unlimited, 1_000, 1));
+                controls::limited(ui, attempts, limits::RESTART_ATTEMPTS, (unlimited, 1));
             });
             setting(ui, &table::DELAY, |ui| {
                 controls::milliseconds(ui, delay_ms, 0);
@@ -91,7 +92,7 @@ fn parameters_ui(ui: &mut Ui, strategy: &mut RestartStrategy) {
             delay_ms,
         } => {
             setting(ui, &table::FAILURES, |ui| {
-                controls::number(ui, max_failures, (1, 1_000));
+                controls::number(ui, max_failures, limits::FAILURES_PER_INTERVAL);
             });
             setting(ui, &table::FAILURE_INTERVAL, |ui| {
                 controls::milliseconds(ui, interval_ms, 1);
@@ -117,19 +118,19 @@ fn exponential_ui(ui: &mut Ui, spec: &mut ExponentialDelay) {
         controls::milliseconds(ui, initial_ms, 1);
     });
     setting(ui, &table::MULTIPLIER, |ui| {
-        controls::factor(ui, multiplier_percent, (101, 1_000));
+        controls::factor(ui, multiplier_percent, limits::MULTIPLIER_PERCENT);
     });
     setting(ui, &table::MAX_DELAY, |ui| {
         controls::milliseconds(ui, max_ms, 1);
     });
     setting(ui, &table::JITTER, |ui| {
-        controls::percent(ui, jitter_percent, (0, 100));
+        controls::percent(ui, jitter_percent, limits::JITTER_PERCENT);
     });
     setting(ui, &table::RESET_AFTER, |ui| {
         controls::milliseconds(ui, reset_after_ms, 1);
     });
     setting(ui, &table::EXPONENTIAL_ATTEMPTS, |ui| {
         let unlimited = RestartStrategy::UNLIMITED_ATTEMPTS;
-        controls::limited(ui, attempts, (unlimited, 1_000, 1));
+        controls::limited(ui, attempts, limits::RESTART_ATTEMPTS, (unlimited, 1));
     });
 }

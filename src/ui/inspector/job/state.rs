@@ -1,7 +1,8 @@
 //! Where state lives, and where what is saved of it lies: in the names since Flink 1.13, or in those before.
 
-use egui::{DragValue, Id, Ui};
+use egui::{Id, Ui};
 
+use crate::model::limits;
 use crate::model::{BackendKind, ClassicBackend, JobConfig, StateOptions, StorageKind};
 
 use super::super::super::settings::{controls, group, setting, table};
@@ -107,26 +108,28 @@ fn rocksdb_ui(ui: &mut Ui, state: &mut StateOptions) {
         ui.checkbox(&mut state.incremental, "");
     });
     setting(ui, &table::COMPACTION, |ui| {
-        let value = DragValue::new(&mut state.compaction_trigger);
-        ui.add(value.range(0..=1_000).suffix(" files"));
+        let value = controls::drag_value(&mut state.compaction_trigger, limits::COMPACTION_TRIGGER);
+        ui.add(value.suffix(" files"));
     });
     setting(ui, &table::MEMORY, |ui| {
-        let value = DragValue::new(&mut state.memory_mib);
-        ui.add(value.range(1..=4_096).suffix(" MiB"));
+        let value = controls::drag_value(&mut state.memory_mib, limits::MEMORY_MIB);
+        ui.add(value.suffix(" MiB"));
     });
 }
 
 fn limits_ui(ui: &mut Ui, config: &mut JobConfig) {
     match &mut config.storage {
         StorageKind::JobManager => setting(ui, &table::MAX_STATE, |ui| {
-            let value = DragValue::new(&mut config.state.max_state_bytes);
-            ui.add(value.range(1..=1 << 30).suffix(" B"));
+            let value =
+                controls::drag_value(&mut config.state.max_state_bytes, limits::MAX_STATE_BYTES);
+            ui.add(value.suffix(" B"));
         }),
         StorageKind::FileSystem {
             inline_threshold_bytes,
         } => setting(ui, &table::INLINE, |ui| {
-            let value = DragValue::new(inline_threshold_bytes);
-            ui.add(value.range(0..=1_048_576).suffix(" B"));
+            let value =
+                controls::drag_value(inline_threshold_bytes, limits::INLINE_THRESHOLD_BYTES);
+            ui.add(value.suffix(" B"));
         }),
     }
 }

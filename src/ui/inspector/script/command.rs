@@ -1,6 +1,6 @@
 //! What a script does at a moment: any command of the window, with its parameters.
 
-use egui::{DragValue, Ui};
+use egui::Ui;
 
 use crate::model::{
     CheckpointId, Command, Fault, FaultKind, JobGraph, OperatorSpec, SavepointFormat, SinkKind,
@@ -203,7 +203,7 @@ fn task_manager_ui(ui: &mut Ui, job: &JobGraph, index: &mut u32) {
     let mut number = index.saturating_add(1);
     let most = count.max(number);
     field(ui, "TaskManager", |ui| {
-        let value = DragValue::new(&mut number).range(1..=most);
+        let value = controls::drag_value(&mut number, 1..=most);
         if ui
             .add(value.speed(0.1).suffix(format!(" of {count}")))
             .changed()
@@ -229,7 +229,7 @@ fn fault_ui(ui: &mut Ui, job: &JobGraph, fault: &mut Fault) {
     if let FaultKind::StorageSlow { by_ms } | FaultKind::DelayNotification { by_ms } =
         &mut fault.kind
     {
-        field(ui, "Longer by", |ui| controls::milliseconds(ui, by_ms, 1));
+        field(ui, "Longer by", |ui| controls::milliseconds(ui, by_ms, 0));
     }
     let wanted = if fault.kind == FaultKind::Commit {
         commits
@@ -259,7 +259,7 @@ fn restore_ui(ui: &mut Ui, checkpoint: &mut Option<CheckpointId>) {
             *checkpoint = (!is_latest).then_some(CheckpointId(1));
         }
         if let Some(CheckpointId(number)) = checkpoint {
-            ui.add(DragValue::new(number).range(1..=1_000_000).speed(0.1));
+            ui.add(controls::drag_value(number, 1..=u64::MAX).speed(0.1));
         }
     });
 }

@@ -5,6 +5,7 @@ mod when;
 
 use egui::{ComboBox, Id, Ui};
 
+use crate::model::limits::MAX_TIME_MS;
 use crate::model::validate::Site;
 use crate::model::{Command, JobGraph, ScriptEntry, Uid, Vertex, When};
 
@@ -13,7 +14,7 @@ use super::super::document::Document;
 use super::super::figures::count;
 use super::super::paint::dot;
 use super::super::phrases::{command_words, when_words};
-use super::super::settings::group;
+use super::super::settings::{controls, group};
 use super::super::theme::Theme;
 use super::super::widgets::{ActionButton, Emphasis, PlateRow, sentence, small_print};
 
@@ -56,7 +57,7 @@ fn next_entry(job: &JobGraph) -> ScriptEntry {
     };
     let last = job.script.iter().filter_map(at).max().unwrap_or(0);
     ScriptEntry {
-        when: When::AtMs(last.saturating_add(1_000).min(when::MAX_MS)),
+        when: When::AtMs(last.saturating_add(1_000).min(MAX_TIME_MS)),
         command: Command::Checkpoint,
     }
 }
@@ -181,7 +182,7 @@ fn subtask_number(ui: &mut Ui, job: &JobGraph, uid: &Uid, subtask: &mut u32) {
         .max(1);
     let mut number = subtask.saturating_add(1);
     let most = count.max(number);
-    let value = egui::DragValue::new(&mut number).range(1..=most);
+    let value = controls::drag_value(&mut number, 1..=most);
     if ui
         .add(value.speed(0.1).suffix(format!(" of {count}")))
         .changed()

@@ -1,16 +1,12 @@
 //! The moment of a command: a time, or so many records at a place.
 
-use egui::{DragValue, Ui};
+use egui::Ui;
 
 use crate::model::{JobGraph, Vertex, When};
 
 use super::super::super::settings::controls;
 use super::super::super::widgets::field;
 use super::{first_operator, operator_choice, subtask_number};
-
-/// The latest moment that can be chosen here.
-pub const MAX_MS: u64 = 86_400_000;
-const MAX_RECORDS: u64 = 1_000_000_000;
 
 /// What a moment is told by.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -89,5 +85,5 @@ pub fn when_ui(ui: &mut Ui, job: &JobGraph, when: &mut When) {
 }
 
 fn records_ui(ui: &mut Ui, records: &mut u64) {
-    ui.add(DragValue::new(records).range(1..=MAX_RECORDS).speed(0.2));
+    ui.add(controls::drag_value(records, 1..=u64::MAX).speed(0.2));
 }

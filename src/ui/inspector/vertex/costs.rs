@@ -41,8 +41,9 @@ fn only_ui(ui: &mut Ui, only: &mut Option<u32>, parallelism: u32) {
         *only = is_on.then_some(0);
     }
     if let Some(index) = only {
-        let mut shown = *index + 1;
-        controls::number(ui, &mut shown, (1, parallelism.max(1)));
-        *index = shown - 1;
+        let mut shown = index.saturating_add(1);
+        if controls::number(ui, &mut shown, 1..=parallelism.max(1).into()).changed() {
+            *index = shown.saturating_sub(1);
+        }
     }
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use egui::{DragValue, TextEdit, Ui};
+use egui::{TextEdit, Ui};
 
+use crate::model::limits;
 use crate::model::{KeyExpr, WindowAggregate, WindowSpec};
 
 use super::super::super::settings::{controls, operator_table, setting};
@@ -58,7 +59,7 @@ pub fn parity() -> KeyExpr {
 
 fn modulo_ui(ui: &mut Ui, modulus: &mut u32, labels: &mut Vec<Arc<str>>) {
     if field(ui, "m", |ui| {
-        ui.add(DragValue::new(modulus).range(1..=1_000_000).speed(0.05))
+        ui.add(controls::drag_value(modulus, limits::MODULUS).speed(0.05))
     })
     .changed()
     {

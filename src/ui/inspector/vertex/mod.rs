@@ -6,8 +6,9 @@ mod process;
 mod sink;
 mod source;
 
-use egui::{DragValue, TextEdit, Ui};
+use egui::{TextEdit, Ui};
 
+use crate::model::limits;
 use crate::model::validate::{Hint, Site};
 use crate::model::{OperatorSpec, Uid, Vertex};
 
@@ -18,9 +19,6 @@ use super::super::theme::Theme;
 use super::super::widgets::{ActionButton, Emphasis, field, section, sentence, small_print, title};
 
 pub use source::empty_csv;
-
-const MAX_PARALLELISM: u32 = 128;
-const MAX_KEY_GROUPS: u32 = 1 << 15;
 
 pub fn vertex_ui(ui: &mut Ui, document: &Document, vertex: &Vertex, commands: &mut Vec<UiCommand>) {
     let theme = Theme::of(ui.ctx());
@@ -49,7 +47,7 @@ pub fn vertex_ui(ui: &mut Ui, document: &Document, vertex: &Vertex, commands: &m
         OperatorSpec::Map(spec) => {
             section(ui, "Map");
             setting(ui, &operator_table::FACTOR, |ui| {
-                ui.add(DragValue::new(&mut spec.factor).speed(0.05));
+                ui.add(controls::drag_value(&mut spec.factor, limits::FACTOR).speed(0.05));
             });
         }
         OperatorSpec::KeyedSum(spec) => {
@@ -147,15 +145,13 @@ fn explicit_uid_ui(ui: &mut Ui, edited: &mut Vertex, hints: &[Hint]) {
 
 fn parallelism_ui(ui: &mut Ui, vertex: &mut Vertex) {
     setting(ui, &operator_table::PARALLELISM, |ui| {
-        controls::number(ui, &mut vertex.parallelism, (1, MAX_PARALLELISM));
+        controls::number(ui, &mut vertex.parallelism, limits::PARALLELISM);
     });
     let mut is_default = vertex.max_parallelism.is_none();
     let effective = vertex.effective_max_parallelism();
     setting(ui, &operator_table::MAX_PARALLELISM, |ui| {
         let mut groups = effective;
-        let value = DragValue::new(&mut groups)
-            .range(1..=MAX_KEY_GROUPS)
-            .speed(0.2);
+        let value = controls::drag_value(&mut groups, limits::KEY_GROUPS).speed(0.2);
         if ui.add_enabled(!is_default, value).changed() {
             vertex.max_parallelism = Some(groups);
         }

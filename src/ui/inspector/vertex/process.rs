@@ -2,6 +2,7 @@
 
 use egui::Ui;
 
+use crate::model::limits;
 use crate::model::{KeyedFunction, KeyedProcessSpec, TtlSpec, TtlUpdate, TtlVisibility};
 
 use super::super::super::settings::{controls, operator_table, setting};
@@ -30,10 +31,10 @@ pub fn process_ui(ui: &mut Ui, spec: &mut KeyedProcessSpec) {
     small_print(ui, meaning(spec.function));
     match &mut spec.function {
         KeyedFunction::CountAverage { every } => setting(ui, &operator_table::EVERY, |ui| {
-            controls::number(ui, every, (1, 1_000));
+            controls::number(ui, every, limits::FUNCTION_NUMBER);
         }),
         KeyedFunction::LastN { n } => setting(ui, &operator_table::LAST, |ui| {
-            controls::number(ui, n, (1, 1_000));
+            controls::number(ui, n, limits::FUNCTION_NUMBER);
         }),
         KeyedFunction::Distinct | KeyedFunction::Max | KeyedFunction::Average => {}
     }

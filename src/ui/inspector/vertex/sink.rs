@@ -1,7 +1,8 @@
 //! A sink: what a restart does to what it has taken.
 
-use egui::{DragValue, Ui};
+use egui::Ui;
 
+use crate::model::limits;
 use crate::model::validate::{Hint, Site};
 use crate::model::{SinkKind, SinkSpec};
 
@@ -31,7 +32,7 @@ pub fn sink_ui(ui: &mut Ui, spec: &mut SinkSpec, (hints, site): (&[Hint], &Site)
     advice_ui(ui, hints, site, "kind");
     if let SinkKind::Buffering { threshold } = &mut spec.kind {
         setting(ui, &operator_table::THRESHOLD, |ui| {
-            ui.add(DragValue::new(threshold).range(1..=10_000).speed(0.05));
+            ui.add(controls::drag_value(threshold, limits::SINK_THRESHOLD).speed(0.05));
         });
     }
     if let SinkKind::TwoPhaseCommit {

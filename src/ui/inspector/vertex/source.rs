@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use egui::{DragValue, TextEdit, Ui};
 
+use crate::model::limits;
 use crate::model::{CsvSpec, EventTimeSpec, SourceKind, SourcePause, SourceSpec};
 
 use super::super::super::settings::{controls, operator_table, setting};
@@ -51,10 +52,9 @@ pub fn source_ui(ui: &mut Ui, spec: &mut SourceSpec, parallelism: u32) -> bool {
     };
     setting(ui, &operator_table::RATE, |ui| {
         ui.add(
-            DragValue::new(&mut spec.rate_per_s)
-                .range(0.01..=100_000.0)
+            controls::drag_value(&mut spec.rate_per_s, limits::RATE_PER_S)
                 .speed(0.5)
-                .max_decimals(2)
+                .max_decimals(6)
                 .suffix(" records/s"),
         );
     });
@@ -75,15 +75,13 @@ pub fn source_ui(ui: &mut Ui, spec: &mut SourceSpec, parallelism: u32) -> bool {
 }
 
 fn records(number: &mut u64) -> DragValue<'_> {
-    DragValue::new(number)
-        .range(1..=u64::from(u32::MAX))
-        .suffix(" records")
+    controls::drag_value(number, limits::SOURCE_RECORDS).suffix(" records")
 }
 
 fn splits_ui(ui: &mut Ui, splits: &mut Option<u32>, parallelism: u32) {
     setting(ui, &operator_table::SPLITS, |ui| {
         let mut shown = splits.unwrap_or(parallelism);
-        let value = DragValue::new(&mut shown).range(1..=128).speed(0.05);
+        let value = controls::drag_value(&mut shown, limits::SPLITS).speed(0.05);
         if ui.add_enabled(splits.is_some(), value).changed() {
             *splits = Some(shown);
         }
@@ -134,7 +132,7 @@ fn event_time_ui(ui: &mut Ui, event_time: &mut Option<EventTimeSpec>) {
             spec.late_every = if comes { 10 } else { 0 };
         }
         if comes && spec.late_every > 0 {
-            controls::number(ui, &mut spec.late_every, (1, 100_000));
+            controls::number(ui, &mut spec.late_every, 1..=*limits::LATE_EVERY.end());
         }
     });
     if spec.late_every > 0 {
