@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::engine::event::{JobStatus, SubtaskStatus};
+use crate::engine::event::{CheckpointKind, JobStatus, SubtaskStatus};
 use crate::engine::plan::{ExecutionGraph, SplitPlan, SubtaskPlan};
 use crate::model::{
     ChannelId, CheckpointId, EventTime, FaultKind, JobGraph, Key, KeyExpr, OperatorSpec, Origin,
@@ -232,6 +232,20 @@ impl<'a> Scene<'a> {
     pub fn pending(&self) -> Option<&'a CheckpointView> {
         self.checkpoints()
             .find(|checkpoint| checkpoint.status == CheckpointStatus::Pending)
+    }
+
+    /// The savepoint with which the job has stopped: its sources ended there, not at their end.
+    #[must_use]
+    pub fn stopped_with(self) -> Option<&'a CheckpointView> {
+        let has_stopped = |checkpoint: &&CheckpointView| {
+            matches!(checkpoint.kind, CheckpointKind::StopWithSavepoint { .. })
+                && checkpoint.status == CheckpointStatus::Completed
+        };
+        let is_over = self.view.job == JobStatus::Finished;
+        self.checkpoints()
+            .filter(has_stopped)
+            .last()
+            .filter(|_| is_over)
     }
 
     /// The records of `channel` that became part of pending checkpoints: these hold them until they are decided.

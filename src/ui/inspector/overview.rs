@@ -34,7 +34,7 @@ pub fn overview_ui(ui: &mut Ui, inspector: &RunInspector<'_>, commands: &mut Vec
         let heading = if is_partly_down(scene) {
             "A region has failed"
         } else {
-            heading(&scene.view.job, inspector.is_playing)
+            heading(scene, inspector.is_playing)
         };
         title(ui, heading);
         job_ui(ui, inspector, commands);
@@ -56,16 +56,29 @@ pub fn overview_ui(ui: &mut Ui, inspector: &RunInspector<'_>, commands: &mut Vec
     );
 }
 
-fn heading(status: &JobStatus, is_playing: bool) -> &'static str {
-    match status {
+fn heading(scene: Scene<'_>, is_playing: bool) -> &'static str {
+    match &scene.view.job {
         JobStatus::Running if is_playing => "The job is running",
         JobStatus::Running => "The job is paused",
         JobStatus::Restarting { .. } => "The job has failed",
         JobStatus::Restoring { .. } => "The job is being restored",
+        JobStatus::Finished if scene.stopped_with().is_some() => "The job has stopped",
         JobStatus::Finished => "The job has finished",
         JobStatus::Canceled => "The job was canceled",
         JobStatus::Failed { .. } => "The job has failed for good",
         JobStatus::Suspended => "The job is suspended",
+    }
+}
+
+fn how_it_ended(scene: Scene<'_>) -> String {
+    let restarts = count(scene.view.restarts.into(), "restart");
+    match scene.stopped_with() {
+        None => format!("All sources reached their end, after {restarts}."),
+        Some(savepoint) => format!(
+            "It stopped with savepoint {} at {}, after {restarts}.",
+            savepoint.id,
+            seconds(savepoint.decided_us.unwrap_or(savepoint.triggered_us))
+        ),
     }
 }
 
@@ -114,14 +127,7 @@ fn job_ui(ui: &mut Ui, inspector: &RunInspector<'_>, commands: &mut Vec<UiComman
         JobStatus::Restoring { .. } => {
             sentence(ui, "Every subtask reads its state back.", theme.text_soft);
         }
-        JobStatus::Finished => {
-            let restarts = count(scene.view.restarts.into(), "restart");
-            sentence(
-                ui,
-                &format!("All sources reached their end, after {restarts}."),
-                theme.text_soft,
-            );
-        }
+        JobStatus::Finished => sentence(ui, &how_it_ended(scene), theme.text_soft),
         JobStatus::Failed { cause } => sentence(ui, cause, theme.error),
         JobStatus::Canceled | JobStatus::Suspended => {
             sentence(ui, "Press Edit, then Run, to start again.", theme.text_soft);
@@ -149,5 +155,37 @@ fn who_is_down(scene: Scene<'_>) -> String {
              The others work on."
         ),
         _ => "All subtasks are canceled; what was in flight is gone.".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::engine::event::CheckpointKind;
+    use crate::model::{CheckpointId, SavepointFormat};
+    use crate::ui::fixture::two_sources;
+
+    /// Breaks if every job that has finished is said to have read all of its sources.
+    #[test]
+    fn a_job_that_stopped_with_a_savepoint_says_so() {
+        let mut moment = two_sources();
+        moment.view.job = JobStatus::Finished;
+        assert_eq!(heading(moment.scene(), false), "The job has finished");
+        let id = CheckpointId(3);
+        let checkpoint = moment.view.checkpoints.get_mut(&id).expect("checkpoint 3");
+        let checkpoint = Arc::make_mut(checkpoint);
+        checkpoint.kind = CheckpointKind::StopWithSavepoint {
+            format: SavepointFormat::Canonical,
+            drain: false,
+        };
+        checkpoint.status = CheckpointStatus::Completed;
+        checkpoint.decided_us = Some(1_500_000);
+        assert_eq!(heading(moment.scene(), false), "The job has stopped");
+        assert_eq!(
+            how_it_ended(moment.scene()),
+            "It stopped with savepoint 3 at 1.500 s, after 0 restarts."
+        );
     }
 }
