@@ -82,8 +82,11 @@ pub fn run(
             let (next, stop, end) = (&next, &stop, seeds.end);
             scope.spawn(move || {
                 loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    let over = seed >= end || stop.load(Ordering::Relaxed);
+                    // The counter stays at the end: beyond the last number it would begin again.
+                    let after = |seed| (seed < end).then(|| seed + 1);
+                    let seed = next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, after);
+                    let Ok(seed) = seed else { return };
+                    let over = stop.load(Ordering::Relaxed);
                     if over || sender.send(try_seed(seed, &dir, limits)).is_err() {
                         return;
                     }
@@ -192,4 +195,25 @@ fn play_safely(job: &JobGraph, dir: &Path, limits: Limits) -> Played {
             second: None,
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Breaks if the counter of seeds goes over its end and begins again: the run would never end.
+    #[test]
+    fn the_last_seeds_of_all_are_run_once() {
+        let mut seen = Vec::new();
+        let limits = Limits {
+            until_us: Some(0),
+            ..Limits::default()
+        };
+        run(u64::MAX - 2..u64::MAX, 2, limits, |outcome| {
+            seen.push(outcome.seed);
+            seen.len() < 10
+        })
+        .unwrap();
+        assert_eq!(seen, [u64::MAX - 2, u64::MAX - 1]);
+    }
 }
