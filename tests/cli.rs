@@ -463,3 +463,42 @@ fn all_settings_are_listed() {
         assert!(text.contains(part), "{part}");
     }
 }
+
+/// Breaks if a savepoint that somebody relies on can be missing without a word, or with exit code 0.
+#[test]
+fn a_savepoint_that_was_not_taken_is_told_with_its_cause() {
+    let dir = tempfile::tempdir().unwrap();
+    let blocked = file(dir.path(), "no-folder", "a file");
+    let job = sample("rescale.ron");
+    let told = |args: &[&str]| {
+        let output = lockgate(args);
+        assert_eq!(output.status.code(), Some(3));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let blocked = blocked.to_str().unwrap();
+    for live in [&[][..], &["--live"]] {
+        let text = told(&[&["run", &job, "--savepoint-dir", blocked], live].concat());
+        let line = text
+            .lines()
+            .find(|line| line.starts_with("savepoint (stop) not taken"));
+        let line = line.unwrap_or_else(|| panic!("{text}"));
+        assert!(
+            line.contains("IO_EXCEPTION") && line.contains(blocked),
+            "{line}"
+        );
+        assert!(line.ends_with("Choose another savepoint folder."), "{line}");
+    }
+    let script = "settings: (savepoint_dir: \"saves\"), script: [(AtMs(1000), Crash(\"sum\", 0)), \
+                  (AtMs(1100), Savepoint()), (AtMs(1200), Checkpoint), (AtMs(1300), Restore)]";
+    let job = numbers("rate_per_s: 20, end: 60", script).replace("version: 1", "version: 2");
+    let job = file(dir.path(), "down.ron", &job);
+    let text = told(&["run", job.to_str().unwrap()]);
+    for kind in ["savepoint", "checkpoint"] {
+        let line = format!(
+            "{kind} not taken at 1.{}00 s: NOT_ALL",
+            if kind == "savepoint" { 1 } else { 2 }
+        );
+        assert!(text.contains(&line), "{line} is not in {text}");
+    }
+    assert!(text.contains("Ask for it while all of them run."), "{text}");
+}

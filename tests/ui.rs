@@ -200,7 +200,7 @@ fn dragging_a_card_moves_the_operator_and_is_one_step_back() {
     let before = window.state().job().clone();
     let from = button(&window, "sum (").rect().center() - vec2(40.0, 30.0);
     drag(&mut window, from, from + vec2(64.0, 48.0));
-    let position = |job: &lockgate::model::JobGraph| job.vertices[1].position;
+    let position = |job: &JobGraph| job.vertices[1].position;
     assert!(position(window.state().job()).x > position(&before).x + 30.0);
     press(&mut window, Modifiers::COMMAND, Key::Z);
     assert_eq!(*window.state().job(), before);

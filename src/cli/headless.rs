@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::live::run_live;
 use super::report::Report;
+use super::report::not_taken::explain_places;
 use super::{Exit, ReportFormat, RunArgs, set};
 use crate::model::{
     CheckpointId, ClaimMode, Command, JobGraph, OperatorSpec, SourceKind, SourceSpec, validate,
@@ -119,6 +120,7 @@ fn name_places(report: &mut Report, run: &Run, args: &RunArgs) {
         let path = run.savepoint_path(CheckpointId(savepoint.id));
         savepoint.path = path.map(|path| path.display().to_string());
     }
+    explain_places(&mut report.not_taken, run.savepoint_trouble());
     if let (Some(start), Some(path)) = (&mut report.started_from, &args.from) {
         start.path = Some(path.display().to_string());
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::report::not_taken::explain_places;
 use super::report::sinks::{self, Table};
 use super::report::{self, Report};
 use crate::engine::driver::live::{self, LiveOptions, LiveOutcome};
@@ -39,6 +40,8 @@ pub fn run_live(
         let path = places.and_then(|places| places.path_of(&savepoint.name));
         savepoint.path = path.map(|path| path.display().to_string());
     }
+    let trouble = home.savepoints.as_ref().and_then(|places| places.trouble());
+    explain_places(&mut report.not_taken, trouble);
     Ok(report)
 }
 

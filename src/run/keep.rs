@@ -100,6 +100,8 @@ pub struct SavepointFolder {
     places: Mutex<Vec<(String, PathBuf)>>,
     /// The same of the executions before this one: where those lie that are only lived through again.
     earlier: Mutex<Vec<(String, PathBuf)>>,
+    /// Why the latest that had no place had none, as a sentence.
+    trouble: Mutex<Option<String>>,
 }
 
 impl SavepointFolder {
@@ -112,6 +114,7 @@ impl SavepointFolder {
             is_replaying: AtomicBool::new(is_replaying),
             places: Mutex::default(),
             earlier: Mutex::default(),
+            trouble: Mutex::default(),
         }
     }
 
@@ -147,6 +150,13 @@ impl SavepointFolder {
             .or_else(|| newest(&places, false))
     }
 
+    /// Why the latest savepoint that had no place had none, as a sentence.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        let trouble = self.trouble.lock();
+        trouble.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn parent(&self) -> &Path {
         if self.is_replaying.load(Ordering::Relaxed) {
             &self.scratch
@@ -162,10 +172,10 @@ impl SavepointTarget for SavepointFolder {
     fn open(&self, name: &str) -> Result<(String, Arc<dyn CheckpointStorage>), String> {
         let parent = self.parent();
         let folder = new_folder(parent, name).map_err(|error| {
-            format!(
-                "The savepoint could not be put into {}: {error}.",
-                parent.display()
-            )
+            let parent = parent.display();
+            let sentence = format!("The savepoint could not be put into {parent}: {error}.");
+            *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(sentence.clone());
+            sentence
         })?;
         let threshold_bytes = StorageKind::DEFAULT_INLINE_THRESHOLD_BYTES;
         let storage = FileSystemStorage::single(&folder, threshold_bytes);

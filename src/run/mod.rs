@@ -439,6 +439,13 @@ impl Run {
         home.savepoints.as_ref()?.path_of(name)
     }
 
+    /// Why the latest savepoint that had no place had none, as a sentence.
+    #[must_use]
+    pub fn savepoint_trouble(&self) -> Option<String> {
+        let home = self.worker.read().progress.home.clone()?;
+        home.savepoints.as_ref()?.trouble()
+    }
+
     /// Measured: what a retained checkpoint takes in its storage, in bytes. Reads the storage: not for every frame.
     #[must_use]
     pub fn stored_bytes(&self, checkpoint: CheckpointId) -> Option<u64> {

@@ -5,6 +5,7 @@
 
 mod describe;
 pub mod facts;
+pub mod not_taken;
 pub mod sinks;
 mod text;
 
@@ -18,6 +19,7 @@ use crate::recording::{Ledger, Recording, View};
 use describe::{describe_checkpoint, refused, restarts};
 pub use describe::{describe_status, entries_rows, keyed_state, never_fired};
 use facts::{Failover, Rejected, Savepoint, StartedFrom, SubtaskLoad, Transactions, Windows};
+use not_taken::NotTaken;
 pub use sinks::SinkOutput;
 
 /// The whole report. All `_us` times are in the time named by `time`.
@@ -48,6 +50,8 @@ pub struct Report {
     pub started_from: Option<StartedFrom>,
     pub checkpoints: Vec<Checkpoint>,
     pub savepoints: Vec<Savepoint>,
+    /// What was asked for and did not come about.
+    pub not_taken: Vec<NotTaken>,
     /// Requests that did not become a checkpoint, by reason.
     pub rejected: Vec<Rejected>,
     pub failovers: Vec<Failover>,
@@ -215,6 +219,7 @@ impl Report {
             transactions: facts::transactions(recording),
             started_from: facts::started_from(recording),
             savepoints: facts::savepoints(view, |_| None),
+            not_taken: not_taken::not_taken(recording, view),
             rejected: facts::rejected(recording),
             failovers: facts::failovers(recording),
             load: facts::load(recording, view, ended_us),
@@ -251,6 +256,7 @@ impl Report {
             started_from: None,
             checkpoints: Vec::new(),
             savepoints: Vec::new(),
+            not_taken: Vec::new(),
             rejected: Vec::new(),
             failovers: Vec::new(),
             restarts: Vec::new(),
@@ -264,9 +270,11 @@ impl Report {
         }
     }
 
-    /// The job is down, or a scripted command was refused.
+    /// The job is down, or what was asked for has not come about.
     #[must_use]
     pub fn ended_badly(&self) -> bool {
-        matches!(self.status, "down" | "failed") || !self.refused.is_empty()
+        matches!(self.status, "down" | "failed")
+            || !self.refused.is_empty()
+            || !self.not_taken.is_empty()
     }
 }

@@ -106,6 +106,10 @@ impl Report {
             let place = savepoint.path.as_ref().unwrap_or(&savepoint.name);
             writeln!(f, "savepoint {} lies in {place}", savepoint.id)?;
         }
+        for it in &self.not_taken {
+            let (kind, at, reason) = (it.kind, Time(it.at_us), it.reason);
+            writeln!(f, "{kind} not taken at {at}: {reason}. {}", it.sentence)?;
+        }
         for rejected in &self.rejected {
             let times = if rejected.count == 1 { "time" } else { "times" };
             writeln!(
