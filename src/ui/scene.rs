@@ -243,8 +243,7 @@ impl<'a> Scene<'a> {
         };
         let is_over = self.view.job == JobStatus::Finished;
         self.checkpoints()
-            .filter(has_stopped)
-            .last()
+            .rfind(has_stopped)
             .filter(|_| is_over)
     }
 

@@ -14,10 +14,10 @@ use crate::model::limits::{Bounds, COST_US, MAX_TIME_MS};
 const COMBO_WIDTH: f32 = 152.0;
 
 /// A number that a person sets within `bounds`.
-pub fn drag_value<'a, N: Numeric, B: Numeric>(
-    number: &'a mut N,
+pub fn drag_value<N: Numeric, B: Numeric>(
+    number: &mut N,
     bounds: RangeInclusive<B>,
-) -> DragValue<'a> {
+) -> DragValue<'_> {
     DragValue::new(number)
         .range(bounds)
         .clamp_existing_to_range(false)
