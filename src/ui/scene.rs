@@ -242,9 +242,7 @@ impl<'a> Scene<'a> {
                 && checkpoint.status == CheckpointStatus::Completed
         };
         let is_over = self.view.job == JobStatus::Finished;
-        self.checkpoints()
-            .rfind(has_stopped)
-            .filter(|_| is_over)
+        self.checkpoints().rfind(has_stopped).filter(|_| is_over)
     }
 
     /// The records of `channel` that became part of pending checkpoints: these hold them until they are decided.
