@@ -4,6 +4,8 @@
 
 #[path = "cli/fuzz.rs"]
 mod fuzz;
+#[path = "cli/kill.rs"]
+mod kill;
 #[path = "cli/savepoints.rs"]
 mod savepoints;
 

@@ -50,6 +50,8 @@ mod rig;
 mod samples;
 #[path = "engine/samples_of_modes.rs"]
 mod samples_of_modes;
+#[path = "engine/samples_of_state.rs"]
+mod samples_of_state;
 #[path = "engine/savepoints.rs"]
 mod savepoints;
 #[path = "engine/state_kinds.rs"]

@@ -68,6 +68,7 @@ fn describe(
     for checkpoint in &mut report.checkpoints {
         // What a live run does not trace is left out, never shown as nothing.
         checkpoint.size_bytes = None;
+        checkpoint.upload_bytes = None;
         checkpoint.state.clear();
         checkpoint.subtasks.clear();
         let offsets = outcome.offsets.iter().find(|(id, _)| id.0 == checkpoint.id);

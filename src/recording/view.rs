@@ -308,6 +308,13 @@ impl CheckpointView {
             .sum()
     }
 
+    /// What of it was to be written anew: less than all where it is incremental (Flink: "checkpointed data size").
+    #[must_use]
+    pub fn upload_bytes(&self) -> u64 {
+        let snapshots = self.subtasks.values();
+        snapshots.map(|snapshot| snapshot.upload_bytes).sum()
+    }
+
     #[must_use]
     pub fn acknowledged(&self) -> usize {
         self.subtasks

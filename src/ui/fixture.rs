@@ -147,6 +147,7 @@ fn checkpoint(
             written_us: done(at_us[4]),
             acknowledged_us: done(at_us[4]),
             size_bytes: 30 + 9 * id,
+            upload_bytes: 30 + 9 * id,
             ..SnapshotView::default()
         };
         (SubtaskId(index as u32), snapshot)

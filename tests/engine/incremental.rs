@@ -91,6 +91,8 @@ fn last_files(rig: &Rig) -> Vec<(CheckpointId, Vec<SharedUse>)> {
 #[test]
 fn after_many_checkpoints_the_folder_holds_what_the_last_two_refer_to() {
     let mut job = job();
+    // Long enough for each to end before the next.
+    job.config.checkpointing.interval_ms = Some(500);
     for vertex in &mut job.vertices {
         if let lockgate::model::OperatorSpec::Source(source) = &mut vertex.operator {
             source.end = None;

@@ -115,6 +115,7 @@ pub fn describe_checkpoint(
             .decided_us
             .map(|at_us| at_us - checkpoint.triggered_us),
         size_bytes: Some(checkpoint.size_bytes()),
+        upload_bytes: Some(checkpoint.upload_bytes()),
         stored_bytes,
         persisted_records: snapshots.clone().map(|(_, it)| it.persisted_records).sum(),
         persisted_bytes: snapshots.clone().map(|(_, it)| it.persisted_bytes).sum(),

@@ -101,6 +101,8 @@ pub struct Checkpoint {
     pub duration_us: Option<u64>,
     /// Modelled: what the state takes, whatever the backend. None: a live run does not model it.
     pub size_bytes: Option<u64>,
+    /// Modelled: what of it was written anew.
+    pub upload_bytes: Option<u64>,
     /// Measured: what its files take, while it is retained.
     pub stored_bytes: Option<u64>,
     /// Records in flight that are part of it (Flink: persisted in-flight data).

@@ -228,7 +228,11 @@ fn write_checkpoint(f: &mut Formatter<'_>, checkpoint: &Checkpoint, time: &str) 
         write!(f, " · took {} ({time})", Time(duration_us))?;
     }
     if let Some(bytes) = checkpoint.size_bytes {
-        write!(f, " · {bytes} B of state ({time})")?;
+        write!(f, " · {bytes} B of state")?;
+        if let Some(upload_bytes) = checkpoint.upload_bytes.filter(|upload| *upload != bytes) {
+            write!(f, ", {upload_bytes} B uploaded")?;
+        }
+        write!(f, " ({time})")?;
     }
     if checkpoint.persisted_records > 0 {
         write!(

@@ -178,7 +178,11 @@ fn figures_ui(ui: &mut Ui, inspector: &RunInspector<'_>, checkpoint: &Checkpoint
             checkpoint.subtasks.len()
         ),
     );
-    figure(ui, "Size", &bytes(checkpoint.size_bytes()));
+    let (size_bytes, upload_bytes) = (checkpoint.size_bytes(), checkpoint.upload_bytes());
+    figure(ui, "Size", &bytes(size_bytes));
+    if upload_bytes != size_bytes {
+        figure(ui, "Uploaded anew", &bytes(upload_bytes));
+    }
 }
 
 fn snapshot_ui(

@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 use super::database::Database;
 use crate::engine::state::StateError;
 
-/// What RocksDB keeps with each key of a file, in bytes: a sequence number and the kind of the entry.
-const INTERNAL_BYTES: u64 = 8;
+/// What lies with each key of a file and is no part of the state's logical size, in bytes: RocksDB's sequence number and
+/// kind of entry; and the key group and the state's id before our own key.
+const INTERNAL_BYTES: u64 = 8 + 3;
 
 /// The live table files by name, and the bytes of their entries.
 #[derive(Clone, Debug, Default)]

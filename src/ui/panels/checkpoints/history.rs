@@ -167,7 +167,7 @@ fn texts(checkpoint: &CheckpointView) -> [String; 9] {
         seconds(checkpoint.triggered_us),
         latest_ack_us(checkpoint).map_or_else(not_yet, seconds),
         end_to_end_us(checkpoint).map_or_else(not_yet, span),
-        bytes(checkpoint.size_bytes()),
+        bytes(checkpoint.upload_bytes()),
         bytes(checkpoint.size_bytes()),
         format!("{} ({})", bytes(processed), bytes(persisted)),
     ]

@@ -34,7 +34,7 @@ pub fn summary_ui(ui: &mut Ui, scene: Scene<'_>) {
     let durations = completed
         .iter()
         .filter_map(|checkpoint| end_to_end_us(checkpoint));
-    let sizes = completed.iter().map(|checkpoint| checkpoint.size_bytes());
+    let sizes = completed.iter().map(|checkpoint| checkpoint.upload_bytes());
     let full = completed.iter().map(|checkpoint| checkpoint.size_bytes());
     let in_flight = completed
         .iter()
