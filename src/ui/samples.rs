@@ -136,8 +136,7 @@ static ALL: &[Sample] = &[
 
 #[must_use]
 pub fn all() -> &'static [Sample] {
-    ALL
-    &[
+    ALL & [
         Sample {
             name: "odd-even",
             hint: "a crash, and exactly once",
