@@ -121,6 +121,24 @@ static ALL: &[Sample] = &[
         ],
     },
     Sample {
+        name: "classic-backends",
+        hint: "the three backends up to Flink 1.12",
+        text: include_str!("../../samples/classic-backends.ron"),
+        data: &[],
+    },
+    Sample {
+        name: "memory-over-its-limit",
+        hint: "state that outgrows the JobManager’s heap",
+        text: include_str!("../../samples/memory-over-its-limit.ron"),
+        data: &[],
+    },
+    Sample {
+        name: "incremental",
+        hint: "RocksDB uploads what is new, until files are merged",
+        text: include_str!("../../samples/incremental.ron"),
+        data: &[],
+    },
+    Sample {
         name: "rescale",
         hint: "stop with a savepoint, go on otherwise",
         text: include_str!("../../samples/rescale.ron"),
@@ -136,113 +154,7 @@ static ALL: &[Sample] = &[
 
 #[must_use]
 pub fn all() -> &'static [Sample] {
-    ALL & [
-        Sample {
-            name: "odd-even",
-            hint: "a crash, and exactly once",
-            text: include_str!("../../samples/odd-even.ron"),
-            data: None,
-        },
-        Sample {
-            name: "two-sources",
-            hint: "barriers that align",
-            text: include_str!("../../samples/two-sources.ron"),
-            data: None,
-        },
-        Sample {
-            name: "windows",
-            hint: "late records, a source that ends",
-            text: include_str!("../../samples/windows.ron"),
-            data: None,
-        },
-        Sample {
-            name: "weather",
-            hint: "a CSV file of real data",
-            text: include_str!("../../samples/weather.ron"),
-            data: Some((
-                "data/seattle-weather.csv",
-                include_str!("../../samples/data/seattle-weather.csv"),
-            )),
-        },
-        Sample {
-            name: "at-least-once",
-            hint: "records behind a barrier count twice",
-            text: include_str!("../../samples/at-least-once.ron"),
-            data: None,
-        },
-        Sample {
-            name: "at-least-once-exact",
-            hint: "one input each: exact all the same",
-            text: include_str!("../../samples/at-least-once-exact.ron"),
-            data: None,
-        },
-        Sample {
-            name: "unaligned",
-            hint: "barriers that overtake",
-            text: include_str!("../../samples/unaligned.ron"),
-            data: None,
-        },
-        Sample {
-            name: "aligned-timeout",
-            hint: "aligned at first, then unaligned",
-            text: include_str!("../../samples/aligned-timeout.ron"),
-            data: None,
-        },
-        Sample {
-            name: "backpressure",
-            hint: "a slow subtask, a checkpoint that expires",
-            text: include_str!("../../samples/backpressure.ron"),
-            data: None,
-        },
-        Sample {
-            name: "stop-the-world",
-            hint: "the naive way, for comparison",
-            text: include_str!("../../samples/stop-the-world.ron"),
-            data: None,
-        },
-        Sample {
-            name: "two-phase-commit",
-            hint: "a crash between completion and commit",
-            text: include_str!("../../samples/two-phase-commit.ron"),
-            data: None,
-        },
-        Sample {
-            name: "plain-or-transactional",
-            hint: "one crash, three sinks",
-            text: include_str!("../../samples/plain-or-transactional.ron"),
-            data: None,
-        },
-        Sample {
-            name: "rescale",
-            hint: "stop with a savepoint, go on otherwise",
-            text: include_str!("../../samples/rescale.ron"),
-            data: None,
-        },
-        Sample {
-            name: "operator-without-uid",
-            hint: "state that is not found again",
-            text: include_str!("../../samples/operator-without-uid.ron"),
-            data: None,
-        },
-        Sample {
-            name: "classic-backends",
-            hint: "the three backends up to Flink 1.12",
-            text: include_str!("../../samples/classic-backends.ron"),
-            data: None,
-        },
-        Sample {
-            name: "memory-over-its-limit",
-            hint: "state that outgrows the JobManager’s heap",
-            text: include_str!("../../samples/memory-over-its-limit.ron"),
-            data: None,
-        },
-        Sample {
-            name: "incremental",
-            hint: "RocksDB uploads what is new, until files are merged",
-            text: include_str!("../../samples/incremental.ron"),
-            data: None,
-        },
-    ]
+    ALL
 }
 
 impl Sample {
