@@ -6,6 +6,7 @@
     reason = "a test may end where it stands"
 )]
 
+mod cleanup;
 mod damage;
 mod exactness;
 mod folders;
