@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::str::FromStr;
 
-use lockgate::engine::event::{EventKind, JobStatus};
+use lockgate::engine::event::{EventKind, JobStatus, TraceEvent};
 use lockgate::model::{BackendKind, CheckpointId, Decimal, JobGraph};
 use lockgate::project;
 use lockgate::recording::Tally;
@@ -89,7 +89,7 @@ fn crash_with_offset_of_restored_source(run: &Run) -> (u64, u64) {
     panic!("no crash and restore in the sample");
 }
 
-/// Breaks if the two backends behave differently in anything that is recorded.
+/// Breaks if the two backends behave differently in anything that is recorded, but for a database's files.
 #[test]
 fn heap_and_rocksdb_give_the_same_events() {
     for sample in [
@@ -106,10 +106,9 @@ fn heap_and_rocksdb_give_the_same_events() {
             play(sample, BackendKind::Heap),
             play(sample, BackendKind::RocksDb),
         );
-        assert!(
-            heap.recording().events() == rocksdb.recording().events(),
-            "{sample}"
-        );
+        let is_common = |event: &&TraceEvent| !matches!(event.kind, EventKind::Compacted { .. });
+        let common = rocksdb.recording().events().iter().filter(is_common);
+        assert!(heap.recording().events().iter().eq(common), "{sample}");
     }
 }
 
