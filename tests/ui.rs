@@ -10,6 +10,8 @@ mod runs;
 mod script;
 #[path = "ui/settings.rs"]
 mod settings;
+#[path = "ui/states.rs"]
+mod states;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
