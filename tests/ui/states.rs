@@ -11,7 +11,7 @@ use super::{Window, click, command, empty_window, shows, speed_up, wait_for, win
 
 fn sample(name: &str) -> Window {
     let path = PathBuf::from("samples").join(format!("{name}.ron"));
-    window_of(project::check(&path).unwrap(), path)
+    window_of(project::check(&path).expect("a sample"), path)
 }
 
 /// Runs the sample to its end and shows subtask 1 of `uid`.
