@@ -11,7 +11,10 @@ use super::{Window, click, command, empty_window, shows, speed_up, wait_for, win
 
 fn sample(name: &str) -> Window {
     let path = PathBuf::from("samples").join(format!("{name}.ron"));
-    window_of(project::check(&path).expect("a sample"), path)
+    match project::check(&path) {
+        Ok(job) => window_of(job, path),
+        Err(error) => panic!("{error}"),
+    }
 }
 
 /// Runs the sample to its end and shows subtask 1 of `uid`.
