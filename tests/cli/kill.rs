@@ -76,7 +76,7 @@ fn whatever_a_killed_run_leaves_is_whole_or_not_there() {
     );
 }
 
-fn check_whole(snapshot: &PathBuf) {
+fn check_whole(snapshot: &Path) {
     let (storage, metadata) = FileSystemStorage::open_snapshot(snapshot).unwrap();
     for stream in metadata.streams() {
         storage.read_stream(stream).unwrap();

@@ -32,6 +32,15 @@ pub fn set(chance: &mut Chance, job: &mut JobGraph) {
     config.costs = costs(chance);
     config.channel_capacity = chance.one_of(&[1, 2, 5, 10, 10, 50]);
     config.slots_per_task_manager = chance.small(1, 3);
+    if config.backend == BackendKind::RocksDb {
+        config.state.incremental = chance.percent(75);
+        config.state.compaction_trigger = chance.one_of(&[0, 2, 3, 4]);
+        if config.state.incremental && chance.percent(75) {
+            config.storage = StorageKind::FileSystem {
+                inline_threshold_bytes: 0,
+            };
+        }
+    }
 }
 
 fn checkpointing(chance: &mut Chance) -> CheckpointConfig {

@@ -10,6 +10,7 @@ mod entries;
 mod gate;
 mod handover;
 mod multiplicity;
+mod shared;
 mod sinks;
 mod state;
 mod storage;
@@ -28,7 +29,7 @@ pub struct Law {
 }
 
 /// Those that an event log can show. The others are about files and access to state, and have tests of their own.
-pub const LAWS: [Law; 28] = [
+pub const LAWS: [Law; 30] = [
     law(
         1,
         "aligned: state n reflects exactly the records before barrier n",
@@ -116,6 +117,16 @@ pub const LAWS: [Law; 28] = [
         gate::freed,
     ),
     law(19, "what is restored is what was captured", state::restored),
+    law(
+        20,
+        "files are there while a retained checkpoint needs them, and no longer",
+        shared::kept,
+    ),
+    law(
+        22,
+        "what is not uploaded again is in a checkpoint known to be complete",
+        shared::confirmed,
+    ),
     law(24, "each record is committed once", sinks::committed_once),
     law(
         25,
