@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lockgate::engine::driver::live::{self, LiveOptions, LiveOutcome};
 use lockgate::engine::driver::{Feeds, Resources};
-use lockgate::engine::event::{AbortReason, EventKind, JobStatus};
+use lockgate::engine::event::{AbortReason, EventKind, JobStatus, TransactionEnd};
 use lockgate::engine::plan::ExecutionGraph;
 use lockgate::engine::storage::{CheckpointStorage, MemoryStorage};
 use lockgate::model::{
@@ -13,7 +13,8 @@ use lockgate::model::{
     ScriptEntry, Uid, When,
 };
 
-use crate::rig::{MemorySavepoints, Source, expected_sums, sum_job};
+use crate::rig::{MemorySavepoints, Rig, Source, expected_sums, sum_job, transactional};
+use crate::transactions::{HOUR_MS, sink_job};
 
 const SOURCE: Source = Source {
     rate_per_s: 20_000,
@@ -224,4 +225,85 @@ fn faults_strike_a_live_job() {
         });
         assert_eq!(seen, 1, "{kind:?}");
     }
+}
+
+fn at_ms(at_ms: u64, command: Command) -> ScriptEntry {
+    let when = When::AtMs(at_ms);
+    ScriptEntry { when, command }
+}
+
+/// Breaks if commands are obeyed after the end: a canceled job came back, and a stopped one was suspended as well.
+#[test]
+fn what_has_ended_stays_so_in_both_drivers() {
+    let orders = [Command::Restore { checkpoint: None }, Command::Suspend];
+    for order in orders {
+        let mut job = sum_job(&[Source::new(50, 60)], 3, 2);
+        job.script = vec![at_ms(100, Command::Stop), at_ms(100, order)];
+        let live = run(&job);
+        let mut rig = Rig::new(&job);
+        rig.run_to_end();
+        for status in [&live.outcome.status, &rig.view().job] {
+            assert_eq!(*status, JobStatus::Canceled);
+        }
+        let ends = |event: &EventKind| match event {
+            EventKind::JobStatus(status) => status.is_terminal(),
+            _ => false,
+        };
+        assert_eq!(live.count(ends), 1);
+    }
+}
+
+/// Breaks if the end of an attempt waits for what it was writing: a slow storage held up the restart, and the end.
+#[test]
+fn a_slow_write_goes_with_its_attempt() {
+    let fault = Fault {
+        kind: FaultKind::StorageSlow { by_ms: 3_600_000 },
+        uid: Uid::new("sum"),
+        subtask: 0,
+    };
+    let crash = Command::Crash {
+        uid: Uid::new("sum"),
+        subtask: 1,
+    };
+    let live = run(&job(&[
+        (500, Command::Inject(fault)),
+        (1000, Command::Checkpoint),
+        (3000, crash),
+    ]));
+    live.assert_right();
+    assert!(live.outcome.elapsed < Duration::from_secs(30));
+}
+
+/// Breaks if a lost `TaskManager` closes its transactions, or a finished subtask counts as one that runs there. Both
+/// drivers decide alike.
+#[test]
+fn a_lost_task_manager_closes_nothing_and_one_where_nothing_runs_is_not_lost() {
+    let closed = |event: &EventKind| match event {
+        EventKind::TransactionAborted { subtask, why, .. } => {
+            *why == TransactionEnd::TaskClosed && subtask.index() > 0
+        }
+        _ => false,
+    };
+    let mut job = sink_job(&[Source::new(20_000, 6_000)], transactional(HOUR_MS), 1);
+    job.config.restart = RestartStrategy::FixedDelay {
+        attempts: 3,
+        delay_ms: 5,
+    };
+    let emitted = |records| When::Emitted {
+        uid: Uid::new("s0"),
+        records,
+    };
+    let entry = |records, command| ScriptEntry {
+        when: emitted(records),
+        command,
+    };
+    job.script = vec![
+        entry(1000, Command::Checkpoint),
+        entry(3000, Command::CrashTaskManager { index: 0 }),
+    ];
+    let live = run(&job);
+    assert_eq!(live.outcome.status, JobStatus::Finished);
+    assert_eq!(live.count(closed), 0);
+    let put_out: u64 = live.outcome.collected.iter().map(|it| it.count).sum();
+    assert_eq!(put_out, 6000);
 }

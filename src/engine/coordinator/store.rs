@@ -76,6 +76,14 @@ impl CompletedStore {
         self.retained.back().map(|entry| entry.checkpoint)
     }
 
+    /// What a job that begins again by itself tries to read, one after the other: the latest (where there is none, what
+    /// comes instead of it), then the older ones.
+    #[must_use]
+    pub fn restore_order(&self) -> Vec<Option<CheckpointId>> {
+        let older = self.iter().rev().skip(1).map(Some);
+        std::iter::once(None).chain(older).collect()
+    }
+
     #[must_use]
     pub fn contains(&self, checkpoint: CheckpointId) -> bool {
         self.iter().any(|id| id == checkpoint)

@@ -5,47 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::resources::SavepointTarget;
 use super::rng::SplitMix64;
-use crate::engine::plan::ExecutionGraph;
 use crate::engine::storage::CheckpointStorage;
-use crate::model::{BackendKind, CheckpointId, JobGraph, SubtaskId, Uid};
-
-/// What a command for a savepoint is told where the job has no folder for it.
-pub const NO_SAVEPOINT_DIR: &str = "No savepoint directory configured. Choose a savepoint folder in the job's \
-     settings (execution.checkpointing.savepoint-dir).";
-
-/// What further requests are told meanwhile.
-pub const IS_STOPPING: &str = "The job is stopping with a savepoint. Wait until it has ended.";
-
-/// `sum 1/2 and out 1/1 crashed.`
-pub fn crash_cause(plan: &ExecutionGraph, ids: &[SubtaskId]) -> String {
-    let names: Vec<String> = ids.iter().map(|id| plan.subtask_name(*id)).collect();
-    match &names[..] {
-        [] => String::new(),
-        [one] => format!("{one} crashed."),
-        [others @ .., last] => format!("{} and {last} crashed.", others.join(", ")),
-    }
-}
-
-/// Whether operator `uid` keeps its state in files.
-///
-/// # Errors
-/// Why not, as a sentence.
-pub fn check_has_files(job: &JobGraph, uid: &Uid) -> Result<(), String> {
-    let vertex = job.vertices.iter().find(|vertex| vertex.uid == *uid);
-    let Some(vertex) = vertex else {
-        return Err(format!("The job has no operator {uid}."));
-    };
-    if !vertex.operator.is_keyed() {
-        return Err(format!("{} has no keyed state.", vertex.name));
-    }
-    match job.config.backend {
-        BackendKind::RocksDb => Ok(()),
-        BackendKind::Heap => Err(format!(
-            "The state of {} is on the heap: there are no files to merge. Choose RocksDB as the state backend.",
-            vertex.name
-        )),
-    }
-}
+use crate::model::CheckpointId;
 
 /// What a job waits for that is to end with a savepoint.
 #[derive(Clone, Debug, PartialEq, Eq)]

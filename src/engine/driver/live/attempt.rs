@@ -1,5 +1,6 @@
 //! One attempt of a live job: its threads, from start to end.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{Scope, ScopedJoinHandle};
@@ -28,6 +29,8 @@ const REPORTS: usize = 1024;
 pub struct Attempt<'scope> {
     controls: Vec<Sender<Control>>,
     pub reports: Receiver<(SubtaskId, Report)>,
+    /// As long as it is there, the attempt goes on.
+    alive: Sender<Infallible>,
     threads: Vec<ScopedJoinHandle<'scope, FinalState>>,
 }
 
@@ -48,6 +51,7 @@ impl<'scope> Attempt<'scope> {
         (places, faults): &(Arc<Places>, Arc<LiveFaults>),
     ) -> Self {
         let (report, reports) = bounded(REPORTS);
+        let (alive, over) = bounded(0);
         let open = |_| {
             let (sender, receiver) = bounded(options.channel_buffers.max(1));
             (Some(sender), Some(receiver))
@@ -72,6 +76,7 @@ impl<'scope> Attempt<'scope> {
                 inlets: inlets_of(subtask, &mut ends),
                 control,
                 to_self,
+                over: over.clone(),
                 wire: wire_of(
                     subtask,
                     &mut ends,
@@ -86,6 +91,7 @@ impl<'scope> Attempt<'scope> {
         Self {
             controls,
             reports,
+            alive,
             threads,
         }
     }
@@ -107,6 +113,7 @@ impl<'scope> Attempt<'scope> {
     /// End all threads and wait for them, hearing out whatever they still want to report. What became of transactions
     /// on the way is returned.
     pub fn end(self, last_word: fn() -> Control) -> (Vec<FinalState>, Vec<EventKind>) {
+        drop(self.alive);
         let mut events = Vec::new();
         let mut hear = |report| {
             if let (_, Report::Event(event)) = report {

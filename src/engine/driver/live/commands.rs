@@ -6,19 +6,16 @@ use std::time::Instant;
 use super::attempt::Attempt;
 use super::wire::{Control, Meter};
 use super::{JobManager, Restore, TICK};
-use crate::engine::driver::faults::{MAX_ARMED, target_of};
-use crate::engine::driver::places::{
-    AfterSavepoint, IS_STOPPING, NO_SAVEPOINT_DIR, check_has_files, crash_cause,
-};
+use crate::engine::driver::decide::{Deed, Facts, Presence};
 use crate::engine::driver::resources::setup_of;
-use crate::engine::event::{CheckpointKind, CommandOrigin, EventKind, JobStatus};
-use crate::model::{CheckpointId, Command, Fault, SubtaskId, Uid, When};
+use crate::engine::event::{CommandOrigin, EventKind, JobStatus};
+use crate::model::{CheckpointId, Command, SubtaskId, When};
 
 impl JobManager<'_> {
     /// Fire the script entries that are due; without an attempt the job is down.
     pub(super) fn run_script(&mut self, attempt: Option<&Attempt<'_>>) {
         for entry in 0..self.fired.len() {
-            if !self.fired[entry] && self.is_due(entry) {
+            if !self.status.is_terminal() && !self.fired[entry] && self.is_due(entry) {
                 self.fired[entry] = true;
                 let command = self.job.script[entry].command.clone();
                 self.command(&command, CommandOrigin::Script(entry), attempt);
@@ -57,13 +54,17 @@ impl JobManager<'_> {
 
     fn command(&mut self, command: &Command, by: CommandOrigin, attempt: Option<&Attempt<'_>>) {
         if let Err(reason) = self.try_command(command, by, attempt) {
-            let command = command.clone();
-            self.record(EventKind::CommandRefused {
-                command,
-                by,
-                reason,
-            });
+            self.refuse(command, by, reason);
         }
+    }
+
+    fn refuse(&mut self, command: &Command, by: CommandOrigin, reason: String) {
+        let command = command.clone();
+        self.record(EventKind::CommandRefused {
+            command,
+            by,
+            reason,
+        });
     }
 
     /// # Errors
@@ -74,147 +75,74 @@ impl JobManager<'_> {
         by: CommandOrigin,
         attempt: Option<&Attempt<'_>>,
     ) -> Result<(), String> {
-        let accept = |manager: &mut Self| {
-            let command = command.clone();
-            manager.record(EventKind::CommandAccepted { command, by });
+        let deed = self.facts(attempt).decide(command)?;
+        // A checkpoint is read before anything is canceled for it.
+        let restore = match deed {
+            Deed::Restore(checkpoint) => Some(self.load(checkpoint)?),
+            _ => None,
         };
-        match command {
-            Command::Checkpoint => {
-                self.check_not_stopping()?;
-                accept(self);
-                self.request(CheckpointKind::Manual);
-            }
-            Command::Savepoint { format } => {
-                self.check_savepoint()?;
-                accept(self);
-                self.request(CheckpointKind::Savepoint(*format));
-            }
-            Command::StopWithSavepoint { format, drain } => {
-                self.check_savepoint()?;
-                accept(self);
-                let (format, drain) = (*format, *drain);
-                let kind = CheckpointKind::StopWithSavepoint { format, drain };
-                let after = AfterSavepoint::Finish { stored: None };
-                self.end_with_savepoint(kind, after, attempt);
-            }
-            Command::CancelWithSavepoint { format } => {
-                self.check_savepoint()?;
-                accept(self);
-                let kind = CheckpointKind::Savepoint(*format);
-                self.end_with_savepoint(kind, AfterSavepoint::Cancel, attempt);
-            }
-            Command::Crash { uid, subtask } => {
-                let id = self.find_running(uid, *subtask, attempt)?;
-                accept(self);
-                self.crash(&[id], &crash_cause(self.plan, &[id]), attempt);
-            }
-            Command::CrashSeveral { subtasks } => {
-                let ids = subtasks.iter();
-                let ids = ids.map(|(uid, index)| self.find_running(uid, *index, attempt));
-                let ids: Vec<SubtaskId> = ids.collect::<Result<_, _>>()?;
-                if ids.is_empty() {
-                    return Err("No subtask is named. Say which ones are to crash.".to_owned());
-                }
-                accept(self);
-                self.crash(&ids, &crash_cause(self.plan, &ids), attempt);
-            }
-            Command::CrashTaskManager { index } => {
-                let slots = self.job.config.slots_per_task_manager;
-                let ids = self.plan.subtasks_on(*index, slots);
-                if ids.is_empty() || attempt.is_none() {
-                    return Err(format!("Nothing runs on TaskManager {} now.", index + 1));
-                }
-                accept(self);
-                let cause = format!("TaskManager {} was lost.", index + 1);
-                self.crash(&ids, &cause, attempt);
-            }
-            Command::Inject(fault) => {
-                let id = self.check_fault(fault)?;
-                accept(self);
-                self.faults.arm(id, fault.clone());
-            }
-            Command::Compact { uid } => {
-                check_has_files(self.job, uid)?;
-                let Some(attempt) = attempt else {
-                    return Err(format!("No subtask of {uid} runs now."));
-                };
-                accept(self);
-                for id in self.plan.subtasks_of(uid) {
-                    self.tell(Some(attempt), id, Control::Compact);
-                }
-            }
-            Command::Restore { checkpoint } => {
-                let restore = self.load(*checkpoint)?;
-                accept(self);
-                self.after_savepoint = None;
-                self.next = Some(restore);
-            }
-            Command::Stop => {
-                accept(self);
-                self.set_status(JobStatus::Canceled);
-            }
-            Command::Suspend => {
-                accept(self);
-                self.set_status(JobStatus::Suspended);
-            }
+        let command = command.clone();
+        self.record(EventKind::CommandAccepted { command, by });
+        if restore.is_some() {
+            self.after_savepoint = None;
+            self.next = restore;
+        } else {
+            self.carry_out(deed, attempt);
         }
         Ok(())
     }
 
-    fn request(&mut self, kind: CheckpointKind) {
-        let now_us = self.now_us();
-        self.coordinator.request(kind, now_us);
+    /// Without an attempt nothing is there.
+    fn facts(&self, attempt: Option<&Attempt<'_>>) -> Facts<'_> {
+        let presence = |id| match attempt {
+            None => Presence::Down,
+            Some(_) if self.coordinator.is_finished(id) => Presence::Finished,
+            Some(_) => Presence::Here,
+        };
+        let ids = self.plan.subtasks.iter().map(|subtask| subtask.id);
+        Facts {
+            job: self.job,
+            plan: self.plan,
+            status: &self.status,
+            is_stopping: self.after_savepoint.is_some(),
+            takes_savepoints: self.places.takes_savepoints(),
+            armed: self.faults.count(),
+            presence: ids.map(presence).collect(),
+        }
     }
 
-    fn crash(&mut self, ids: &[SubtaskId], cause: &str, attempt: Option<&Attempt<'_>>) {
+    fn carry_out(&mut self, deed: Deed, attempt: Option<&Attempt<'_>>) {
+        match deed {
+            Deed::Request(kind) => {
+                let now_us = self.now_us();
+                self.coordinator.request(kind, now_us);
+            }
+            Deed::EndWith(kind, after) => self.end_with_savepoint(kind, after, attempt),
+            Deed::Fail(ids, cause) => self.crash((&ids, &cause), attempt, || Control::Die),
+            Deed::Lose(ids, cause) => self.crash((&ids, &cause), attempt, || Control::Lose),
+            Deed::Arm(id, fault) => self.faults.arm(id, fault),
+            Deed::Compact(ids) => {
+                for id in ids {
+                    self.tell(attempt, id, Control::Compact);
+                }
+            }
+            // It needs what was read.
+            Deed::Restore(_) => {}
+            Deed::End(status) => self.set_status(status),
+        }
+    }
+
+    fn crash(
+        &mut self,
+        (ids, cause): (&[SubtaskId], &str),
+        attempt: Option<&Attempt<'_>>,
+        last_word: fn() -> Control,
+    ) {
         for id in ids {
             // A thread that does not listen is gone already.
-            let _ = attempt.map(|attempt| attempt.tell(*id, Control::Die));
+            let _ = attempt.map(|attempt| attempt.tell(*id, last_word()));
         }
         self.fail(cause);
-    }
-
-    fn check_not_stopping(&self) -> Result<(), String> {
-        match self.after_savepoint {
-            None => Ok(()),
-            Some(_) => Err(IS_STOPPING.to_owned()),
-        }
-    }
-
-    fn check_savepoint(&self) -> Result<(), String> {
-        self.check_not_stopping()?;
-        if self.places.takes_savepoints() {
-            Ok(())
-        } else {
-            Err(NO_SAVEPOINT_DIR.to_owned())
-        }
-    }
-
-    fn check_fault(&self, fault: &Fault) -> Result<SubtaskId, String> {
-        let id = target_of(self.plan, fault)?;
-        if self.faults.count() >= MAX_ARMED {
-            return Err(format!(
-                "{MAX_ARMED} faults wait already. Let some of them strike first."
-            ));
-        }
-        Ok(id)
-    }
-
-    fn find_running(
-        &self,
-        uid: &Uid,
-        index: u32,
-        attempt: Option<&Attempt<'_>>,
-    ) -> Result<SubtaskId, String> {
-        let id = self.plan.find_subtask(uid, index)?;
-        let name = self.plan.subtask_name(id);
-        match attempt {
-            None => Err(format!("{name} is not running.")),
-            Some(_) if self.coordinator.is_finished(id) => {
-                Err(format!("{name} has finished; it cannot crash any more."))
-            }
-            Some(_) => Ok(id),
-        }
     }
 
     fn load(&mut self, wanted: Option<CheckpointId>) -> Result<Restore, String> {
@@ -254,15 +182,19 @@ impl JobManager<'_> {
 
     /// The restart strategy's turn: back to the newest checkpoint that can be read.
     fn restart(&mut self) {
-        let older = self.coordinator.store().iter().rev().skip(1).map(Some);
-        let choices: Vec<Option<CheckpointId>> = std::iter::once(None).chain(older).collect();
-        for checkpoint in choices {
-            self.command(&Command::Restore { checkpoint }, CommandOrigin::Job, None);
-            if self.next.is_some() {
-                return;
+        let by = CommandOrigin::Job;
+        let mut first_reason = None;
+        for checkpoint in self.coordinator.store().restore_order() {
+            let command = Command::Restore { checkpoint };
+            match self.try_command(&command, by, None) {
+                Ok(()) => return,
+                Err(reason) => {
+                    first_reason.get_or_insert_with(|| reason.clone());
+                    self.refuse(&command, by, reason);
+                }
             }
         }
-        let cause = "No retained checkpoint could be read.".to_owned();
+        let cause = first_reason.unwrap_or_default();
         self.set_status(JobStatus::Failed { cause });
     }
 }

@@ -1,7 +1,10 @@
 //! Injected faults of a live job. They are looked at once per snapshot or notification, never per record.
 
+use std::convert::Infallible;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use crossbeam_channel::{Receiver, RecvTimeoutError};
 
 use crate::engine::driver::faults::injected;
 use crate::engine::driver::torn::TornStorage;
@@ -53,20 +56,20 @@ impl LiveFaults {
         Some(kind)
     }
 
-    /// Write a snapshot, unless a fault strikes.
-    ///
-    /// # Errors
-    /// The storage's, or the fault's.
+    /// Write a snapshot, unless a fault strikes. None: `over` was closed before a slow storage began, and nothing is
+    /// written.
     pub fn write(
         &self,
         subtask: SubtaskId,
         (task, owner): (SnapshotTask, &str),
-        storage: &dyn CheckpointStorage,
-    ) -> Result<SubtaskState, StorageError> {
+        (storage, over): (&dyn CheckpointStorage, &Receiver<Infallible>),
+    ) -> Option<Result<SubtaskState, StorageError>> {
         let is_slow = |kind| matches!(kind, FaultKind::StorageSlow { .. });
         if let Some(FaultKind::StorageSlow { by_ms }) = self.strike(Some(subtask), is_slow) {
-            // Nothing ever comes on this channel.
-            let _ = crossbeam_channel::never::<()>().recv_timeout(Duration::from_millis(by_ms));
+            let closed = over.recv_timeout(Duration::from_millis(by_ms));
+            if closed == Err(RecvTimeoutError::Disconnected) {
+                return None;
+            }
         }
         let is_meant = |kind| {
             matches!(
@@ -74,11 +77,11 @@ impl LiveFaults {
                 FaultKind::AsyncPart | FaultKind::StorageError | FaultKind::TornWrite
             )
         };
-        match self.strike(Some(subtask), is_meant) {
+        Some(match self.strike(Some(subtask), is_meant) {
             None => task.write(owner, storage),
             Some(FaultKind::TornWrite) => task.write(owner, &TornStorage(storage)),
             Some(FaultKind::AsyncPart) => Err(injected("serialize", owner)),
             Some(_) => Err(injected("write", owner)),
-        }
+        })
     }
 }

@@ -249,6 +249,10 @@ impl JobManager<'_> {
     }
 
     fn set_status(&mut self, status: JobStatus) {
+        if status.is_terminal() {
+            // A restore that was asked for in the same moment does not bring back what has ended.
+            self.next = None;
+        }
         self.status = status.clone();
         self.record(EventKind::JobStatus(status));
     }
@@ -370,7 +374,11 @@ impl JobManager<'_> {
         let stopping = self.after_savepoint.take();
         let cause = stopping.and_then(|stopping| stopping.cause_of(original));
         let cause = cause.unwrap_or_else(|| original.to_owned());
-        let random = self.rng.next();
+        let random = if self.backoff.draws() {
+            self.rng.next()
+        } else {
+            0
+        };
         let now_us = self.now_us();
         let delay_us = match self.backoff.on_failure(now_us, random) {
             Verdict::GiveUp(reason) => {

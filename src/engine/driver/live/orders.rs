@@ -34,15 +34,15 @@ impl JobManager<'_> {
     /// nobody to tell.
     pub(super) fn obey(&mut self, attempt: Option<&Attempt<'_>>) {
         loop {
+            for fault in self.faults.take_struck() {
+                self.record(EventKind::FaultStruck { fault });
+            }
             let orders = self.coordinator.take_orders();
             if orders.is_empty() {
                 return;
             }
             for order in orders {
                 self.obey_one(order, attempt);
-            }
-            for fault in self.faults.take_struck() {
-                self.record(EventKind::FaultStruck { fault });
             }
         }
     }
@@ -101,7 +101,8 @@ impl JobManager<'_> {
     ) {
         let told = attempt.is_none_or(|attempt| attempt.tell(subtask, control));
         if !told && self.status == JobStatus::Running {
-            self.fail("A subtask does not answer.");
+            let name = self.plan.subtask_name(subtask);
+            self.fail(&format!("{name} does not answer."));
         }
     }
 

@@ -1,5 +1,6 @@
 //! The life of one live subtask on its own thread.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::Scope;
@@ -34,6 +35,8 @@ pub struct LiveTask<'a> {
     pub control: Receiver<Control>,
     /// For the writers of snapshots.
     pub to_self: Sender<Control>,
+    /// Closed when the attempt is over.
+    pub over: Receiver<Infallible>,
     pub wire: Wire<'a>,
     pub places: Arc<Places>,
     /// Names this subtask's files.
@@ -73,6 +76,7 @@ impl LiveTask<'_> {
                     self.subtask.close(&mut self.wire);
                     return None;
                 }
+                Next::Control(Control::Lose) => return None,
                 Next::Control(Control::Release) => return self.release(),
                 Next::Control(control) => self.obey(control),
                 Next::Buffer(input, buffer) => self.take(input, buffer),
@@ -107,11 +111,14 @@ impl LiveTask<'_> {
     /// This attempt is over; somebody will say how. Whoever still sends to this subtask need not wait for it.
     fn wait_for_the_end(mut self) -> FinalState {
         self.inlets.clear();
-        self.subtask.close(&mut self.wire);
         loop {
             match self.control.recv() {
                 Ok(Control::Release) => return self.release(),
-                Ok(Control::Die) | Err(_) => return None,
+                Ok(Control::Lose) => return None,
+                Ok(Control::Die) | Err(_) => {
+                    self.subtask.close(&mut self.wire);
+                    return None;
+                }
                 Ok(_) => {}
             }
         }
@@ -247,7 +254,7 @@ impl LiveTask<'_> {
                 }
             }
             Control::Compact => self.subtask.on_compact(&mut self.wire)?,
-            Control::Die | Control::Release => {}
+            Control::Die | Control::Lose | Control::Release => {}
         }
         Ok(())
     }
@@ -259,9 +266,12 @@ impl LiveTask<'_> {
             let is_synchronous = task.is_synchronous;
             let (storage, owner) = (self.places.of(checkpoint), self.owner.clone());
             let (faults, id) = (self.wire.faults.clone(), self.wire.id);
-            let to_self = self.to_self.clone();
+            let (to_self, over) = (self.to_self.clone(), self.over.clone());
             let write = move || {
-                let result = faults.write(id, (task, &owner), &*storage);
+                // With the attempt goes what it was writing (Flink: `AsyncCheckpointRunnable.close`).
+                let Some(result) = faults.write(id, (task, &owner), (&*storage, &over)) else {
+                    return;
+                };
                 // A subtask that is gone has no more use for it.
                 let _ = to_self.send(Control::SnapshotEnd(checkpoint, result));
             };

@@ -41,8 +41,10 @@ pub enum Control {
     ),
     /// Merge the files of its state.
     Compact,
-    /// End this thread at once; what it has not handed on is lost.
+    /// End this thread at once and in good order; what it has not handed on is lost.
     Die,
+    /// The same, as if the process were gone: nothing is closed.
+    Lose,
     /// End this thread and bring the state home.
     Release,
 }

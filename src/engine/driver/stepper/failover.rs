@@ -148,10 +148,8 @@ impl Stepper {
     /// The restart strategy's turn: back to the newest checkpoint that can be read.
     pub(super) fn restart(&mut self) {
         self.recovery.restart_at_us = None;
-        let older = self.coordinator.store().iter().rev().skip(1).map(Some);
-        let choices: Vec<Option<CheckpointId>> = std::iter::once(None).chain(older).collect();
         let mut first_reason = None;
-        for checkpoint in choices {
+        for checkpoint in self.coordinator.store().restore_order() {
             let command = Command::Restore { checkpoint };
             let by = CommandOrigin::Job;
             match self.load(checkpoint) {

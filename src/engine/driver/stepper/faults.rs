@@ -1,9 +1,7 @@
 //! Injected faults: armed by a command, they strike once, at their next occasion.
 
-use super::Stepper;
 use super::net::{Net, ToTask};
-use crate::engine::driver::faults::{MAX_ARMED, target_of};
-use crate::engine::event::{EventKind, Outcome, SubtaskStatus};
+use crate::engine::event::{EventKind, Outcome};
 use crate::model::{CheckpointId, Fault, FaultKind, SubtaskId};
 
 impl Net {
@@ -54,25 +52,5 @@ impl Net {
         let place = queue.partition_point(|(at_us, _)| *at_us <= ready_us);
         queue.insert(place, (ready_us, message));
         None
-    }
-}
-
-impl Stepper {
-    /// The subtask that `fault` is meant for.
-    ///
-    /// # Errors
-    /// It could never strike; why, as a sentence.
-    pub(super) fn check_fault(&self, fault: &Fault) -> Result<SubtaskId, String> {
-        let id = target_of(&self.plan, fault)?;
-        if self.tasks[id.index()].status == SubtaskStatus::Finished {
-            let name = self.plan.subtask_name(id);
-            return Err(format!("{name} has finished; nothing can go wrong there."));
-        }
-        if self.net.faults.len() >= MAX_ARMED {
-            return Err(format!(
-                "{MAX_ARMED} faults wait already. Let some of them strike first."
-            ));
-        }
-        Ok(id)
     }
 }

@@ -9,22 +9,15 @@
 use super::Stepper;
 use crate::engine::driver::places::{AfterSavepoint, savepoint_name};
 use crate::engine::driver::rng::SplitMix64;
-use crate::engine::event::{CheckpointKind, EventKind};
-use crate::model::{CheckpointId, SavepointFormat};
+use crate::engine::event::{CheckpointKind, EventKind, JobStatus};
+use crate::model::CheckpointId;
 
 impl Stepper {
-    pub(super) fn stop_with_savepoint(&mut self, format: SavepointFormat, drain: bool) {
+    pub(super) fn end_with_savepoint(&mut self, kind: CheckpointKind, after: AfterSavepoint) {
         self.coordinator.stop_scheduler();
         self.obey();
-        self.after_savepoint = Some(AfterSavepoint::Finish { stored: None });
-        self.request(CheckpointKind::StopWithSavepoint { format, drain });
-    }
-
-    pub(super) fn cancel_with_savepoint(&mut self, format: SavepointFormat) {
-        self.coordinator.stop_scheduler();
-        self.obey();
-        self.after_savepoint = Some(AfterSavepoint::Cancel);
-        self.request(CheckpointKind::Savepoint(format));
+        self.after_savepoint = Some(after);
+        self.request(kind);
     }
 
     /// Make a place for a checkpoint. A savepoint gets a name of its own, from the run's seed.
@@ -52,7 +45,7 @@ impl Stepper {
         match &mut self.after_savepoint {
             None => {}
             Some(AfterSavepoint::Finish { stored }) => *stored = Some(name),
-            Some(AfterSavepoint::Cancel) => self.cancel_job(),
+            Some(AfterSavepoint::Cancel) => self.end_job(JobStatus::Canceled),
         }
     }
 
