@@ -46,6 +46,20 @@ fn file(dir: &Path, name: &str, text: &str) -> PathBuf {
     path
 }
 
+/// Breaks if a job that waits for what will never come is reported as well: here the news that a savepoint is complete is
+/// lost, and nobody repeats it.
+#[test]
+fn a_job_that_is_stuck_is_not_well() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let path = path.join("tests/fuzz/news-of-the-stop-that-was-lost.ron");
+    let savepoints = tempfile::tempdir().unwrap();
+    let folder = savepoints.path().to_str().unwrap();
+    let output = lockgate(&["run", path.to_str().unwrap(), "--savepoint-dir", folder]);
+    assert_eq!(output.status.code(), Some(3));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("nothing can happen any more"), "{text}");
+}
+
 #[test]
 fn run_reports_odd_even_on_both_backends() {
     for backend in ["heap", "rocksdb"] {

@@ -68,11 +68,10 @@ pub fn fuzz(args: &FuzzArgs) -> Exit {
         eprintln!("{sentence}");
         return Exit::CannotRun;
     }
-    println!("{seen} seeds, {events} events, {failed} seeds break a law.");
-    if failed == 0 {
-        Exit::Well
-    } else {
-        Exit::JobDown
+    let summary = format!("{seen} seeds, {events} events, {failed} seeds break a law.\n");
+    match super::print(&summary) {
+        Exit::Well if failed > 0 => Exit::JobDown,
+        printed => printed,
     }
 }
 

@@ -12,6 +12,7 @@ use super::live::run_live;
 use super::report::Report;
 use super::report::not_taken::explain_places;
 use super::{Exit, ReportFormat, RunArgs, set};
+use crate::engine::event::JobStatus;
 use crate::model::{
     CheckpointId, ClaimMode, Command, JobGraph, OperatorSpec, SourceKind, SourceSpec, validate,
 };
@@ -106,6 +107,8 @@ fn run_stepped(job: &JobGraph, options: &RunOptions, args: &RunArgs) -> Result<R
     let view = run.view();
     let stored = |id| run.stored_bytes(id);
     let mut report = Report::of_recording(run.recording(), view, run.clock_us(), stored);
+    let waits = matches!(view.job, JobStatus::Running | JobStatus::Restoring { .. });
+    report.is_stuck = waits && run.is_quiet();
     name_places(&mut report, &run, args);
     report.trace_sha256 = Some(hash(run.recording())?);
     if let Some(path) = &args.trace {

@@ -9,12 +9,12 @@ use serde::Serialize;
 use super::{Exit, ReportFormat};
 use crate::engine::in_flight;
 use crate::engine::operator::{RuleFilter, Sink, Source};
-use crate::engine::state::{KeyedBackend, StateId};
+use crate::engine::state::inspect::{self, KeyState};
 use crate::engine::storage::{
-    CheckpointMetadata, CheckpointStorage, FileSystemStorage, KeyedStateHandle, OperatorState,
-    SubtaskState, snapshots_in,
+    CheckpointStorage, FileSystemStorage, FoundSnapshot, KeyedStateHandle, OperatorState,
+    SubtaskState, find_snapshots,
 };
-use crate::model::{BackendKind, Record, SnapshotKind, StateKind, entries_text};
+use crate::model::{Key, Record, SnapshotKind, entries_text};
 
 /// A snapshot as a list shows it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -104,7 +104,14 @@ pub fn list(dir: &Path, format: ReportFormat) -> Exit {
         eprintln!("There is no folder {}. Check its name.", dir.display());
         return Exit::BadFile;
     }
-    let listed: Vec<Listed> = snapshots_in(dir).iter().map(|path| listed(path)).collect();
+    let found = match find_snapshots(dir) {
+        Ok(found) => found,
+        Err(error) => {
+            eprintln!("{error}.");
+            return Exit::BadFile;
+        }
+    };
+    let listed: Vec<Listed> = found.into_iter().map(listed).collect();
     match format {
         ReportFormat::Json => print_json(&listed),
         ReportFormat::Text if listed.is_empty() => super::print(&format!(
@@ -142,23 +149,22 @@ fn print_json(value: &impl Serialize) -> Exit {
     }
 }
 
-fn listed(path: &Path) -> Listed {
-    let opened = FileSystemStorage::open_snapshot(path);
+fn listed(found: FoundSnapshot) -> Listed {
     let empty = Listed {
-        path: path.display().to_string(),
+        path: found.path.display().to_string(),
         damage: None,
         id: None,
         kind: None,
         backend: None,
         operators: Vec::new(),
-        stored_bytes: None,
+        stored_bytes: found.stored_bytes,
     };
-    match opened {
+    match found.metadata {
         Err(error) => Listed {
             damage: Some(format!("{error}.")),
             ..empty
         },
-        Ok((storage, metadata)) => Listed {
+        Ok(metadata) => Listed {
             id: Some(metadata.checkpoint.0),
             kind: Some(kind_text(metadata.kind)),
             backend: Some(metadata.backend.name()),
@@ -167,7 +173,6 @@ fn listed(path: &Path) -> Listed {
                 .iter()
                 .map(|operator| operator.uid.to_string())
                 .collect(),
-            stored_bytes: storage.stored_bytes(metadata.checkpoint).ok(),
             ..empty
         },
     }
@@ -183,7 +188,7 @@ fn snapshot(path: &Path, key: Option<&str>) -> Result<Snapshot, String> {
     let stored_bytes = storage
         .stored_bytes(metadata.checkpoint)
         .map_err(|error| sentence(&error))?;
-    let operator = |operator: &OperatorState| describe(operator, &metadata, &storage, key);
+    let operator = |operator: &OperatorState| describe(operator, &storage, key);
     let operators: Vec<Operator> = metadata
         .operators
         .iter()
@@ -208,12 +213,11 @@ fn snapshot(path: &Path, key: Option<&str>) -> Result<Snapshot, String> {
 
 fn describe(
     operator: &OperatorState,
-    metadata: &CheckpointMetadata,
     storage: &dyn CheckpointStorage,
     key: Option<&str>,
 ) -> Result<Operator, String> {
     let values = match key {
-        Some(key) => values_of(operator, metadata.backend, storage, key)?,
+        Some(key) => values_of(operator, storage, key)?,
         None => Vec::new(),
     };
     Ok(Operator {
@@ -270,62 +274,50 @@ fn records<'a>(elements: impl Iterator<Item = &'a Arc<[u8]>>) -> Vec<String> {
     decoded.flatten().map(text).collect()
 }
 
-/// Reads the keyed state back, as a restore would.
+/// What the operator holds of the key that is written so: a number, or a text, which may look like one.
 fn values_of(
     operator: &OperatorState,
-    backend: BackendKind,
     storage: &dyn CheckpointStorage,
     key: &str,
 ) -> Result<Vec<KeyedValue>, String> {
-    let handles: Vec<&KeyedStateHandle> = operator
-        .subtasks
-        .iter()
-        .filter_map(|subtask| subtask.keyed.as_ref())
-        .collect();
-    if handles.is_empty() {
+    if operator.subtasks.iter().all(|old| old.keyed.is_none()) {
         return Ok(Vec::new());
     }
-    let sentence = |error: &dyn Display| format!("{error}.");
     let folder = tempfile::tempdir().map_err(|error| {
         format!("No temporary folder can be made: {error}. Free some space, or set TMPDIR.")
     })?;
-    let dir = folder.path().join("state");
-    let max = operator.max_parallelism;
-    let groups = 0..=max.saturating_sub(1);
-    let state = KeyedBackend::restore(backend, &dir, max, groups, &handles, storage)
-        .map_err(|error| sentence(&error))?;
-    let sums = state.entries().map_err(|error| sentence(&error))?;
-    let windows = state.windows().map_err(|error| sentence(&error))?;
-    let contents = state.contents().map_err(|error| sentence(&error))?;
-    let in_cells = |state: &StateId| ![StateId::Sums, StateId::Windows].contains(state);
-    let kept = state.restored_states().into_iter().find(in_cells);
-    let kind = kept.map_or(StateKind::Value, StateId::kind);
-    let entries = contents.into_iter().map(|(key, entries)| KeyedValue {
+    let number = key.parse().ok().map(Key::int);
+    let mut values = Vec::new();
+    for (key, place) in number.into_iter().chain([Key::text(key)]).zip(0..) {
+        let work = folder.path().join(format!("state-{place}"));
+        let found = inspect::find_key(operator, &key, storage, &work);
+        let found = found.map_err(|error| format!("{error}."))?;
+        values.extend(values_in(&key, &found));
+    }
+    Ok(values)
+}
+
+fn values_in(key: &Key, found: &KeyState) -> Vec<KeyedValue> {
+    let value = |value: String| KeyedValue {
         key: key.to_string(),
-        window_ms: None,
-        state: Some(kind.name()),
-        value: entries_text(kind, &entries),
-        last_access_ms: entries
+        value,
+        ..KeyedValue::default()
+    };
+    let sums = found.sum.iter().map(|sum| value(sum.to_string()));
+    let windows = found.windows.iter().map(|(window, sum)| KeyedValue {
+        window_ms: Some((window.start_ms, window.end_ms)),
+        ..value(sum.to_string())
+    });
+    let entries = (!found.entries.is_empty()).then(|| KeyedValue {
+        state: Some(found.kind.name()),
+        last_access_ms: found
+            .entries
             .iter()
             .filter_map(|entry| entry.last_access_ms)
             .collect(),
+        ..value(entries_text(found.kind, &found.entries))
     });
-    let sums = sums.into_iter().map(|(key, value)| KeyedValue {
-        key: key.to_string(),
-        value: value.to_string(),
-        ..KeyedValue::default()
-    });
-    let windows = windows.into_iter().map(|(window, key, value)| KeyedValue {
-        key: key.to_string(),
-        window_ms: Some((window.start_ms, window.end_ms)),
-        value: value.to_string(),
-        ..KeyedValue::default()
-    });
-    Ok(sums
-        .chain(windows)
-        .chain(entries)
-        .filter(|value| value.key == key)
-        .collect())
+    sums.chain(windows).chain(entries).collect()
 }
 
 fn kind_text(kind: SnapshotKind) -> String {

@@ -106,6 +106,7 @@ fn describe(
         time: "measured",
         status,
         cause,
+        is_stuck: outcome.is_stuck,
         state,
         state_is_lost: false,
         sinks,

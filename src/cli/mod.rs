@@ -78,14 +78,8 @@ pub fn carry_out(invocation: &Invocation) -> Exit {
             inspect::inspect(path, key.as_deref(), *report)
         }
         Invocation::Fuzz(args) => fuzz::fuzz(args),
-        Invocation::Version => {
-            println!("lockgate {}", env!("CARGO_PKG_VERSION"));
-            Exit::Well
-        }
-        Invocation::Help | Invocation::Window(_) => {
-            print!("{USAGE}");
-            Exit::Well
-        }
+        Invocation::Version => print(concat!("lockgate ", env!("CARGO_PKG_VERSION"), "\n")),
+        Invocation::Help | Invocation::Window(_) => print(USAGE),
     }
 }
 

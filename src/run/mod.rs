@@ -219,7 +219,9 @@ impl Run {
     /// A refusal is told to whoever asked.
     fn note(&mut self, event: &EventKind) {
         match event {
-            EventKind::CommandRefused { reason, .. } | EventKind::SnapshotFailed { reason, .. } => {
+            EventKind::CommandRefused { reason, .. }
+            | EventKind::SnapshotFailed { reason, .. }
+            | EventKind::DiscardFailed { reason, .. } => {
                 self.notice = Some(reason.clone());
             }
             EventKind::TriggerRejected { reason, .. } => {

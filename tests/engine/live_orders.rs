@@ -58,6 +58,10 @@ struct Live {
 }
 
 fn run(job: &JobGraph) -> Live {
+    run_with(job, LiveOptions::default().stuck_after)
+}
+
+fn run_with(job: &JobGraph, stuck_after: Duration) -> Live {
     let dir = tempfile::tempdir().unwrap();
     let savepoints = Arc::new(MemorySavepoints::default());
     let storage = Arc::new(MemoryStorage::default());
@@ -70,6 +74,7 @@ fn run(job: &JobGraph) -> Live {
     };
     let options = LiveOptions {
         until: Some(Duration::from_mins(1)),
+        stuck_after,
         ..LiveOptions::default()
     };
     let plan = Arc::new(ExecutionGraph::of(job));
@@ -306,4 +311,23 @@ fn a_lost_task_manager_closes_nothing_and_one_where_nothing_runs_is_not_lost() {
     assert_eq!(live.count(closed), 0);
     let put_out: u64 = live.outcome.collected.iter().map(|it| it.count).sum();
     assert_eq!(put_out, 6000);
+}
+
+/// Breaks if a live run waits for ever for what will never come: the news that the savepoint is complete is lost.
+#[test]
+fn a_live_job_that_is_stuck_says_so() {
+    let fault = Fault {
+        kind: FaultKind::LoseNotification,
+        uid: Uid::new("s0"),
+        subtask: 0,
+    };
+    let (format, drain) = (FORMAT, true);
+    let job = job(&[
+        (500, Command::Inject(fault)),
+        (1000, Command::StopWithSavepoint { format, drain }),
+    ]);
+    let live = run_with(&job, Duration::from_millis(500));
+    assert_eq!(live.outcome.status, JobStatus::Running);
+    assert!(live.outcome.is_stuck);
+    assert_eq!(live.savepoints.names().len(), 1);
 }

@@ -4,11 +4,28 @@ use std::fs;
 use std::sync::Barrier;
 use std::thread;
 
-use lockgate::engine::storage::StorageError;
+use lockgate::engine::storage::{CheckpointStorage, FileSystemStorage, StorageError};
 use lockgate::model::{BackendKind, CheckpointId, Decimal, Key};
 use proptest::prelude::*;
 
 use crate::support::{CP1, CP2, PLACES, Place, World, files_in, fill, metadata, names_in};
+
+/// Catches a checkpoint that stays open and listed since something is in the place where it would go.
+#[test]
+fn a_checkpoint_is_closed_whatever_an_earlier_discard_has_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let storage = FileSystemStorage::create(&dir.path().join("checkpoints"), 0).unwrap();
+    let id = CheckpointId(1);
+    fs::write(
+        storage.location().unwrap().join(".discarded-1"),
+        "in the way",
+    )
+    .unwrap();
+    storage.begin(id).unwrap();
+    storage.discard(id).unwrap();
+    assert!(storage.write_stream(id, "late", b"late").is_err());
+    assert_eq!(storage.list().unwrap(), []);
+}
 
 /// Catches a discard that forgets a file, or that fails the second time.
 #[test]

@@ -39,6 +39,8 @@ pub struct Report {
     pub status: &'static str,
     /// Why the job is down.
     pub cause: Option<String>,
+    /// The job has not ended, and nothing can happen any more: it waits for what will never come.
+    pub is_stuck: bool,
     pub ended_us: u64,
     /// Left out: operators of a live run whose state did not come home.
     pub state: Vec<OperatorState>,
@@ -249,6 +251,7 @@ impl Report {
             seed: job.config.seed,
             status: "",
             cause: None,
+            is_stuck: false,
             ended_us: 0,
             state: Vec::new(),
             state_is_lost: false,
@@ -272,10 +275,11 @@ impl Report {
         }
     }
 
-    /// The job is down, or what was asked for has not come about.
+    /// The job is down or stuck, or what was asked for has not come about.
     #[must_use]
     pub fn ended_badly(&self) -> bool {
         matches!(self.status, "down" | "failed")
+            || self.is_stuck
             || !self.refused.is_empty()
             || !self.not_taken.is_empty()
     }

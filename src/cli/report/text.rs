@@ -30,6 +30,7 @@ impl Display for Report {
         )?;
         match &self.cause {
             Some(cause) => writeln!(f, ": {cause}")?,
+            None if self.is_stuck => writeln!(f, ", and nothing can happen any more")?,
             None => f.write_char('\n')?,
         }
         if let Some(start) = &self.started_from {

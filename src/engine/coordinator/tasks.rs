@@ -58,6 +58,15 @@ impl CheckpointCoordinator {
         self.tasks[subtask.index()] == Task::Finished
     }
 
+    /// Whether this subtask is known to have come to the end of its data.
+    #[must_use]
+    pub fn has_ended(&self, subtask: SubtaskId) -> bool {
+        matches!(
+            self.tasks[subtask.index()],
+            Task::AtEndOfData | Task::Finished
+        )
+    }
+
     /// Whether every subtask has finished.
     #[must_use]
     pub fn all_finished(&self) -> bool {

@@ -230,10 +230,7 @@ mod tests {
         (job, plan)
     }
 
-    fn facts<'a>(
-        (job, plan): &'a (JobGraph, ExecutionGraph),
-        status: &'a JobStatus,
-    ) -> Facts<'a> {
+    fn facts<'a>((job, plan): &'a (JobGraph, ExecutionGraph), status: &'a JobStatus) -> Facts<'a> {
         Facts {
             job,
             plan,

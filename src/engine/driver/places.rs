@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::resources::SavepointTarget;
 use super::rng::SplitMix64;
-use crate::engine::storage::CheckpointStorage;
+use crate::engine::event::EventKind;
+use crate::engine::storage::{CheckpointStorage, StorageError};
 use crate::model::CheckpointId;
 
 /// What a job waits for that is to end with a savepoint.
@@ -99,12 +100,24 @@ impl Places {
         let _ = self.storage.retain_shared(keep, before);
     }
 
-    /// Delete it. What cannot be deleted is never read again, and goes with the run's folder.
-    pub fn discard(&self, checkpoint: CheckpointId) {
-        let _ = self.of(checkpoint).discard(checkpoint);
+    /// Delete it. Returns what the recording is told if that is not possible: nothing of the run depends on it.
+    #[must_use]
+    pub fn discard(&self, checkpoint: CheckpointId) -> Option<EventKind> {
+        let discarded = self.of(checkpoint).discard(checkpoint);
         if let (Some(target), Some(name)) = (&self.target, self.name_of(checkpoint)) {
             target.drop_empty(&name);
         }
+        let error = discarded.err()?;
+        Some(discard_failed(checkpoint, &error))
+    }
+}
+
+/// What a run tells of it.
+#[must_use]
+pub fn discard_failed(checkpoint: CheckpointId, error: &StorageError) -> EventKind {
+    EventKind::DiscardFailed {
+        checkpoint,
+        reason: format!("{error}."),
     }
 }
 

@@ -354,6 +354,11 @@ pub enum EventKind {
     Released {
         checkpoint: CheckpointId,
     },
+    /// Not all that was stored for it could be deleted. Nothing depends on it any more.
+    DiscardFailed {
+        checkpoint: CheckpointId,
+        reason: String,
+    },
     /// The job has ended, and its retention setting does not keep this one.
     DiscardedAtEnd {
         checkpoint: CheckpointId,

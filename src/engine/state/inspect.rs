@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::{KeyedBackend, StateError, Window};
+use super::{KeyedBackend, StateError, StateId, Window};
 use crate::engine::storage::{CheckpointStorage, OperatorState};
 use crate::model::key_group::{key_group, key_group_range, owner};
-use crate::model::{BackendKind, Decimal, Key, KeyContents, StateEntry, TimeWindow};
+use crate::model::{BackendKind, Decimal, Key, KeyContents, StateEntry, StateKind, TimeWindow};
 
 /// What a snapshot holds of one key in one operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct KeyState {
     pub windows: Vec<(TimeWindow, Decimal)>,
     /// Of any other state, expired or not.
     pub entries: Vec<StateEntry>,
+    /// Of which kind that state is.
+    pub kind: StateKind,
 }
 
 /// All keyed state of one operator, sorted.
@@ -63,7 +65,10 @@ pub fn find_key(
     let sums = backend.entries()?.into_iter();
     let windows = backend.windows()?.into_iter();
     let contents = backend.contents()?.into_iter();
+    let in_cells = |state: &StateId| ![StateId::Sums, StateId::Windows].contains(state);
+    let kept = backend.restored_states().into_iter().find(in_cells);
     Ok(KeyState {
+        kind: kept.map_or(StateKind::Value, StateId::kind),
         key_group: group,
         subtask: owner(group, operator.parallelism, max),
         sum: sums

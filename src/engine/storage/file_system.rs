@@ -169,6 +169,20 @@ fn beside(root: &Path, checkpoint: CheckpointId) -> PathBuf {
     root.with_file_name(format!(".discarded-{checkpoint}-{name}"))
 }
 
+/// `path`, or the first of `path-1`, `path-2` … that is free.
+fn free_name(path: PathBuf) -> PathBuf {
+    let numbered = |number: u32| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!("-{number}"));
+        PathBuf::from(name)
+    };
+    let is_free = |path: &PathBuf| path.symlink_metadata().is_err();
+    if is_free(&path) {
+        return path;
+    }
+    (1..1000).map(numbered).find(is_free).unwrap_or(path)
+}
+
 fn is_empty(folder: &Path) -> bool {
     fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
 }
@@ -286,8 +300,8 @@ impl CheckpointStorage for FileSystemStorage {
             Layout::Single => beside(&self.root, checkpoint),
             Layout::Opened => return self.discard_opened(),
         };
-        // What an earlier, failed discard may have left.
-        remove_folder(&doomed)?;
+        // What an earlier, failed discard may have left does not keep this one from being closed.
+        let doomed = free_name(doomed);
         {
             let _names = self.lock_names();
             match fs::rename(&folder, &doomed) {

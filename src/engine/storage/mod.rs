@@ -118,7 +118,8 @@ pub trait CheckpointStorage: Send + Sync {
     /// effect.
     ///
     /// # Errors
-    /// The disk's; the checkpoint is closed and no longer listed even then.
+    /// The disk's. Where its folder could be moved aside, the checkpoint is closed and no longer listed even then; where
+    /// not, it stays as it is.
     fn discard(&self, checkpoint: CheckpointId) -> Result<(), StorageError>;
 
     /// The completed checkpoints, oldest first. One without metadata is none.

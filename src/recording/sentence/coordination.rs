@@ -116,6 +116,9 @@ impl Recording {
                     "Snapshot {checkpoint}, from which the job was started, is not needed any more; it stays."
                 )
             }
+            EventKind::DiscardFailed { checkpoint, reason } => {
+                format!("What was stored for checkpoint {checkpoint} cannot be deleted. {reason}")
+            }
             EventKind::DiscardedAtEnd { checkpoint } => {
                 format!(
                     "Checkpoint {checkpoint} is deleted: the job has ended, and its retention does not keep it."

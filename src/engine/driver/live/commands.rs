@@ -24,7 +24,7 @@ impl JobManager<'_> {
     }
 
     /// Whether time alone brings a further command: while the job is down, no count grows.
-    fn is_command_coming(&self) -> bool {
+    pub(super) fn is_command_coming(&self) -> bool {
         let entries = self.job.script.iter().zip(&self.fired);
         let mut waiting = entries.filter(|(_, fired)| !**fired);
         waiting.any(|(entry, _)| matches!(entry.when, When::AtMs(_)))

@@ -6,6 +6,7 @@
 mod attempt;
 mod commands;
 mod faults;
+mod life;
 mod orders;
 mod outside;
 mod pace;
@@ -32,6 +33,7 @@ use crate::model::{
 };
 use attempt::Attempt;
 use faults::LiveFaults;
+use life::Life;
 use outside::Outsides;
 pub use wire::{Collected, MAX_KEPT_RECORDS};
 use wire::{Control, Meter, Report};
@@ -50,6 +52,9 @@ pub struct LiveOptions {
     pub buffer_records: usize,
     /// Buffers per channel.
     pub channel_buffers: usize,
+    /// A job whose sources have all ended, and which waits for nothing by the clock, is stuck if nothing at all happens
+    /// for so long.
+    pub stuck_after: Duration,
 }
 
 impl Default for LiveOptions {
@@ -59,6 +64,7 @@ impl Default for LiveOptions {
             is_unpaced: false,
             buffer_records: 256,
             channel_buffers: 8,
+            stuck_after: Duration::from_secs(10),
         }
     }
 }
@@ -87,6 +93,8 @@ pub struct LiveOutcome {
     pub offsets: Vec<(CheckpointId, Vec<(SubtaskId, u64)>)>,
     /// By script entry.
     pub fired: Vec<bool>,
+    /// The run was ended because nothing could happen any more, and the job had not ended.
+    pub is_stuck: bool,
 }
 
 /// Run `job` to its end (or its time's).
@@ -138,6 +146,7 @@ pub fn run(
         late_news: Vec::new(),
         offsets: Vec::new(),
         next: None,
+        is_stuck: false,
     };
     let mut from = start.map(|(checkpoint, _)| checkpoint);
     let mut contents = vec![None; plan.subtasks.len()];
@@ -163,6 +172,7 @@ pub fn run(
         late: counts(|meter| meter.late.load(Ordering::Relaxed)),
         offsets: manager.offsets,
         fired: manager.fired,
+        is_stuck: manager.is_stuck,
     })
 }
 
@@ -235,6 +245,7 @@ struct JobManager<'a> {
     offsets: Vec<(CheckpointId, Vec<(SubtaskId, u64)>)>,
     /// The restore that a command asked for.
     next: Option<Restore>,
+    is_stuck: bool,
 }
 
 impl JobManager<'_> {
@@ -308,12 +319,19 @@ impl JobManager<'_> {
 
     /// The JobManager's loop during one attempt.
     fn lead(&mut self, attempt: &Attempt<'_>) {
+        let mut life = Life::new(self.meters);
         while self.status == JobStatus::Running && self.next.is_none() {
             if self.is_time_over() {
                 return;
             }
             if let Ok((subtask, report)) = attempt.reports.recv_timeout(TICK) {
                 self.hear(subtask, report, attempt);
+                life = Life::new(self.meters);
+            }
+            life.look(self.meters);
+            if life.since.elapsed() > self.options.stuck_after && !self.is_anything_coming() {
+                self.is_stuck = true;
+                return;
             }
             if let Some(dead) = attempt.first_dead() {
                 let name = self.plan.subtask_name(dead);
@@ -361,7 +379,7 @@ impl JobManager<'_> {
                 self.fail(&format!("{name} failed: {cause}."));
             }
             Report::Event(event) => self.record(event),
-            Report::Orphaned(checkpoint) => self.places.discard(checkpoint),
+            Report::Orphaned(checkpoint) => self.discard(checkpoint),
         }
         self.obey(Some(attempt));
     }

@@ -4,6 +4,7 @@ use super::attempt::Attempt;
 use super::wire::Control;
 use super::{JobManager, LateNews};
 use crate::engine::coordinator::{Order, Timer};
+use crate::engine::driver::places::discard_failed;
 use crate::engine::event::{EventKind, JobStatus, Outcome};
 use crate::engine::operator::Source;
 use crate::engine::storage::CheckpointMetadata;
@@ -75,12 +76,14 @@ impl JobManager<'_> {
                 self.notify(attempt, subtask, (control, news));
             }
             Order::WriteMetadata(metadata) => self.write_metadata(&metadata),
-            Order::Discard(checkpoint) => self.places.discard(checkpoint),
+            Order::Discard(checkpoint) => self.discard(checkpoint),
             Order::RetainShared { keep, before } => self.places.retain_shared(&keep, before),
             Order::DiscardStart => {
                 if let Some(start) = &self.resources.start {
-                    // What cannot be deleted is never read again.
-                    let _ = start.storage.discard(start.checkpoint);
+                    let id = start.checkpoint;
+                    if let Err(error) = start.storage.discard(id) {
+                        self.record(discard_failed(id, &error));
+                    }
                 }
             }
             Order::SavepointDecided {
@@ -90,6 +93,12 @@ impl JobManager<'_> {
             } => self.savepoint_decided(checkpoint.filter(|_| is_complete)),
             Order::FailJob { cause, .. } => self.fail(&cause),
             Order::Record(event) => self.record(event),
+        }
+    }
+
+    pub(super) fn discard(&mut self, checkpoint: CheckpointId) {
+        if let Some(event) = self.places.discard(checkpoint) {
+            self.record(event);
         }
     }
 

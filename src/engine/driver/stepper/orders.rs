@@ -4,6 +4,7 @@ use super::net::{ToTask, Turn};
 use super::{Stepper, Task};
 use crate::engine::coordinator::{Order, Timer};
 use crate::engine::driver::faults::injected;
+use crate::engine::driver::places::discard_failed;
 use crate::engine::driver::torn::TornStorage;
 use crate::engine::event::{EventKind, JobStatus};
 use crate::engine::storage::{StorageError, SubtaskState};
@@ -97,14 +98,18 @@ impl Stepper {
 
     fn discard(&mut self, checkpoint: CheckpointId) {
         self.net.finalizing.remove(&checkpoint);
-        self.places.discard(checkpoint);
+        if let Some(event) = self.places.discard(checkpoint) {
+            self.net.record(event);
+        }
     }
 
     /// The snapshot that the run was started from was the run's own, and is subsumed.
     fn discard_start(&mut self) {
         if let Some(start) = &self.resources.start {
-            // What cannot be deleted is never read again.
-            let _ = start.storage.discard(start.checkpoint);
+            let id = start.checkpoint;
+            if let Err(error) = start.storage.discard(id) {
+                self.net.record(discard_failed(id, &error));
+            }
         }
     }
 
