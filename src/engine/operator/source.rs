@@ -130,9 +130,12 @@ impl Source {
         Some(u32::from_be_bytes(*count))
     }
 
-    /// The whole feed's position of the next record of `split`; none at its end.
+    /// The whole feed's position of the next record of `split`; none at its end. An offset that no run has come to, of a
+    /// snapshot that is not ours, is an end as well.
     fn next_position(&self, split: &Split) -> Option<u64> {
-        let position = split.offset.checked_mul(self.count)? + u64::from(split.index);
+        let first = split.offset.checked_mul(self.count)?;
+        let position = first.checked_add(u64::from(split.index))?;
+        position.checked_add(1)?;
         let ended = self.end.is_some_and(|end| position >= end);
         (!ended).then_some(position)
     }
@@ -205,6 +208,18 @@ mod tests {
         assert_eq!(values(&[0], 2, 5), [1, 3, 5].map(Decimal::from));
         assert_eq!(values(&[1], 2, 5), [2, 4].map(Decimal::from));
         assert_eq!(values(&[3], 4, 3), []);
+    }
+
+    /// Breaks if an offset from a forged snapshot overflows.
+    #[test]
+    fn no_offset_is_too_large_to_be_an_end() {
+        for (index, offset, count) in [(0, u64::MAX, 1), (0, u64::MAX - 1, 1), (1, u64::MAX / 2, 2)]
+        {
+            let split = split(index, offset);
+            let mut source = Source::new(vec![split], count, SourceFeed::Sequence, None);
+            while source.emit().is_some() {}
+            assert!(source.is_exhausted());
+        }
     }
 
     #[test]
