@@ -21,7 +21,33 @@ pub enum Key {
     Text(Arc<str>),
 }
 
+/// What type keys are of: Java's, as Flink's serializers know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KeyKind {
+    Int,
+    Text,
+}
+
+impl KeyKind {
+    /// `whole numbers`, `texts`
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Int => "whole numbers",
+            Self::Text => "texts",
+        }
+    }
+}
+
 impl Key {
+    #[must_use]
+    pub fn kind(&self) -> KeyKind {
+        match self {
+            Self::Int { .. } => KeyKind::Int,
+            Self::Text(_) => KeyKind::Text,
+        }
+    }
+
     #[must_use]
     pub fn int(value: i32) -> Self {
         Self::Int { value, label: None }

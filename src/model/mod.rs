@@ -21,8 +21,8 @@ pub use config::{
     FailoverStrategy, JobConfig, RestartStrategy, Retention, StorageKind,
 };
 pub use element::{
-    Alignment, CheckpointBarrier, EventTime, Key, Origin, Record, SavepointFormat, SnapshotKind,
-    StreamElement, StreamEvent, TimeWindow,
+    Alignment, CheckpointBarrier, EventTime, Key, KeyKind, Origin, Record, SavepointFormat,
+    SnapshotKind, StreamElement, StreamEvent, TimeWindow,
 };
 pub use graph::{
     CsvSpec, Edge, EventTimeSpec, JobGraph, KeyExpr, KeyedSumSpec, MapSpec, OperatorSpec,

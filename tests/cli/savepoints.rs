@@ -210,6 +210,52 @@ fn a_savepoint_of_another_job_is_refused() {
     assert!(told.contains("max parallelism 128"), "{told}");
 }
 
+/// Flink: `StateMigrationException`. Breaks if sums by number go on in a job that sums by word, or a file is read from
+/// beyond its end.
+#[test]
+fn state_of_another_kind_of_key_and_offsets_of_another_file_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let savepoint = savepoint_of("rescale.ron", dir.path());
+    fs::write(dir.path().join("few.csv"), "word,number\na,1\nb,2\n").unwrap();
+    let csv = "(version: 2, name: \"words\", operators: [\
+        (uid: \"SOURCE\", kind: CsvSource(path: \"few.csv\", key_column: \"word\", value_column: \"number\", \
+            rate_per_s: 10), at: (0, 0)), \
+        (uid: \"sum\", kind: KeyedSum(key: Column), at: (200, 0)), (uid: \"out\", kind: Sink, at: (400, 0))], \
+        edges: [(\"SOURCE\", \"sum\", Hash), (\"sum\", \"out\", Rebalance)])";
+    for backend in ["heap", "rocksdb"] {
+        let words = file(dir.path(), "words.ron", &csv.replace("SOURCE", "words"));
+        let told = refusal(&[
+            "run",
+            text(&words),
+            "--from",
+            text(&savepoint),
+            "--allow-non-restored-state",
+            "--set",
+            &format!("backend={backend}"),
+        ]);
+        assert!(
+            told.contains("whole numbers") && told.contains("texts"),
+            "{told}"
+        );
+        assert!(told.contains("StateMigrationException"), "{told}");
+    }
+    let words = csv
+        .replace("SOURCE", "numbers")
+        .replace("\"sum\"", "\"words\"");
+    let words = file(dir.path(), "few.ron", &words);
+    let told = refusal(&[
+        "run",
+        text(&words),
+        "--from",
+        text(&savepoint),
+        "--allow-non-restored-state",
+    ]);
+    assert!(
+        told.contains("has read 24 records") && told.contains("there are 2"),
+        "{told}"
+    );
+}
+
 /// Breaks if a run deletes a snapshot that is not its own, or keeps one that it has claimed and subsumed.
 #[test]
 fn a_claimed_savepoint_goes_when_it_is_subsumed() {

@@ -4,6 +4,7 @@ pub mod assign;
 mod decide;
 mod faults;
 pub mod fit;
+mod key_kinds;
 pub mod live;
 pub mod outside;
 mod places;

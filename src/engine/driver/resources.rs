@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::assign::{self, Assigned};
 use super::fit;
+use super::key_kinds::key_kind;
 use crate::engine::coordinator::CompletedStore;
 use crate::engine::event::ChannelSide;
 use crate::engine::in_flight::{self, InFlight};
@@ -17,8 +18,8 @@ use crate::engine::plan::{ExecutionGraph, SplitPlan, SubtaskPlan, to_u32};
 use crate::engine::state::{BackendSetup, KeyedBackend, StateDescriptor, StateError, StateId};
 use crate::engine::storage::CheckpointStorage;
 use crate::model::{
-    ChannelId, CheckpointId, ClaimMode, JobConfig, KeyExpr, OperatorSpec, Origin, Partitioning,
-    Record, SinkKind, SinkSpec, Uid,
+    ChannelId, CheckpointId, ClaimMode, JobConfig, KeyExpr, KeyKind, OperatorSpec, Origin,
+    Partitioning, Record, SinkKind, SinkSpec, Uid,
 };
 
 /// The rows of each CSV source, already read.
@@ -210,12 +211,15 @@ impl Resources {
                         offset,
                     })
                 });
-                let source = Source::new(own.collect(), count, feed, spec.end);
+                let own: Vec<Split> = own.collect();
+                check_rows(plan, subtask, &own, (count, &feed))?;
+                let source = Source::new(own, count, feed, spec.end);
                 Operator::Source(source.with_event_time(spec.event_time.clone()))
             }
             OperatorSpec::KeyedSum(_) | OperatorSpec::KeyedProcess(_) | OperatorSpec::Window(_) => {
                 let keyed = self.keyed_state(subtask, (setup, attempt), state)?;
-                keyed_operator(&subtask.operator, keyed).map_err(|error| {
+                let kind = key_kind(plan, subtask);
+                keyed_operator(&subtask.operator, keyed, kind).map_err(|error| {
                     let name = plan.subtask_name(subtask.id);
                     format!("{name} cannot begin: {error}.")
                 })?
@@ -266,7 +270,14 @@ impl Resources {
 }
 
 /// A keyed operator over `state`, which may be restored.
-fn keyed_operator(spec: &OperatorSpec, mut state: KeyedBackend) -> Result<Operator, StateError> {
+fn keyed_operator(
+    spec: &OperatorSpec,
+    mut state: KeyedBackend,
+    keys: Option<KeyKind>,
+) -> Result<Operator, StateError> {
+    if let Some(kind) = keys {
+        state.check_keys(kind)?;
+    }
     let key = spec.key().cloned().unwrap_or(KeyExpr::Column);
     let process = |function, state| {
         let process = KeyedProcess::new(key.clone(), (function, spec.ttl()), state)?;
@@ -329,6 +340,33 @@ pub fn setup_of(config: &JobConfig, is_stepped: bool) -> BackendSetup {
         is_stepped,
         continues: false,
     }
+}
+
+/// A file has at least the rows that were read from it.
+fn check_rows(
+    plan: &ExecutionGraph,
+    subtask: &SubtaskPlan,
+    splits: &[Split],
+    (count, feed): (u32, &SourceFeed),
+) -> Result<(), String> {
+    let SourceFeed::Csv(rows) = feed else {
+        return Ok(());
+    };
+    let rows = rows.len() as u64;
+    for split in splits {
+        let has = rows
+            .saturating_sub(split.index.into())
+            .div_ceil(count.max(1).into());
+        if split.offset > has {
+            return Err(format!(
+                "{} has read {} records of a split in the checkpoint, and in its CSV file there are {has}. Give it the file \
+                 that it has read, or another uid to read this one from the beginning.",
+                plan.subtask_name(subtask.id),
+                split.offset,
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// By split: how many of its records had been emitted.

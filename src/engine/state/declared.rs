@@ -8,13 +8,14 @@ use std::collections::BTreeSet;
 use super::StateError;
 use super::cell::{StateDescriptor, StateId};
 use super::codec::{Slot, Stored};
-use crate::model::StateKind;
+use crate::model::{KeyKind, StateKind};
 
 /// The states of one backend.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Declared {
     /// Restored ones, each with whether it has a time to live.
     found: BTreeSet<(StateId, bool)>,
+    keys: BTreeSet<KeyKind>,
     wanted: Option<StateDescriptor>,
 }
 
@@ -25,6 +26,21 @@ impl Declared {
     /// An entry was restored.
     pub(super) fn note(&mut self, slot: &Slot, stored: &Stored) {
         self.found.insert((slot.state(), stored.has_ttl()));
+        self.keys.insert(slot.key().kind());
+    }
+
+    /// The operator's keys are of this kind (Flink: the serializer's `resolveSchemaCompatibility`).
+    ///
+    /// # Errors
+    /// Keys of another kind were restored.
+    pub(super) fn check_keys(&self, wanted: KeyKind) -> Result<(), StateError> {
+        match self.keys.iter().find(|found| **found != wanted) {
+            None => Ok(()),
+            Some(found) => Err(StateError::KeyMigration {
+                wanted: wanted.name(),
+                found: found.name(),
+            }),
+        }
     }
 
     /// The snapshot says that it holds this state, with entries or without.

@@ -61,6 +61,17 @@ pub enum StateError {
     )]
     TtlMigration { state: &'static str, had_ttl: bool },
 
+    /// Flink: `StateMigrationException`.
+    #[error(
+        "the keys of the state in the checkpoint are {found}, and those of this operator are {wanted}: \"The new key \
+         serializer must be compatible\", as Flink says (StateMigrationException). Key it as it was, or give it another \
+         uid to begin without state"
+    )]
+    KeyMigration {
+        wanted: &'static str,
+        found: &'static str,
+    },
+
     #[error(
         "the operator keeps the state {wanted}, and the checkpoint holds {found} of it. \
          Choose what the operator did then, or give it another uid to begin without state"

@@ -39,8 +39,8 @@ use std::path::Path;
 use super::storage::bytes::Malformed;
 use super::storage::{CheckpointStorage, KeyedStateHandle, StorageError};
 use crate::model::{
-    BackendKind, CheckpointId, Decimal, EventTime, Key, KeyContents, SavepointFormat, StateEntry,
-    StateOptions, TimeWindow,
+    BackendKind, CheckpointId, Decimal, EventTime, Key, KeyContents, KeyKind, SavepointFormat,
+    StateEntry, StateOptions, TimeWindow,
 };
 
 pub use cell::{StateDescriptor, StateId};
@@ -355,6 +355,17 @@ impl KeyedBackend {
         match self {
             Self::Heap(heap) => heap.declared.declare(state),
             Self::RocksDb(rocks) => rocks.declared.declare(state),
+        }
+    }
+
+    /// The operator's keys are of this kind.
+    ///
+    /// # Errors
+    /// [`StateError::KeyMigration`]: keys of another kind were restored.
+    pub fn check_keys(&self, kind: KeyKind) -> Result<(), StateError> {
+        match self {
+            Self::Heap(heap) => heap.declared.check_keys(kind),
+            Self::RocksDb(rocks) => rocks.declared.check_keys(kind),
         }
     }
 
