@@ -88,7 +88,7 @@ fn change(job: &mut JobGraph, args: &RunArgs) -> Result<(), String> {
     if let Some(folder) = &args.checkpoint_dir {
         job.config.checkpoint_dir = Some(folder.clone());
         // Flink: a folder for checkpoints implies that they are stored in files.
-        set::set(job, "storage", "filesystem")?;
+        job.config.storage = job.config.storage.in_files();
     }
     args.set
         .iter()

@@ -93,6 +93,17 @@ impl StorageKind {
             Self::FileSystem { .. } => "file system",
         }
     }
+
+    /// The file system, as it is or with Flink's default.
+    #[must_use]
+    pub fn in_files(self) -> Self {
+        match self {
+            Self::FileSystem { .. } => self,
+            Self::JobManager => Self::FileSystem {
+                inline_threshold_bytes: Self::DEFAULT_INLINE_THRESHOLD_BYTES,
+            },
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -42,7 +42,19 @@ pub(super) use setting;
 
 pub(super) static OF_THE_JOB: &[Setting] = &[
     setting!("seed", NUMBER, number::<u64>, seed),
-    setting!("checkpoint_dir", FOLDER, folder_or_none, checkpoint_dir),
+    Setting {
+        path: "checkpoint_dir",
+        values: FOLDER,
+        set: |config, text| {
+            config.checkpoint_dir = folder_or_none(text)?;
+            if config.checkpoint_dir.is_some() {
+                // Flink: a folder for checkpoints implies that they are stored in files.
+                config.storage = config.storage.in_files();
+            }
+            Ok(())
+        },
+        get: |config| Some(shown(&config.checkpoint_dir)),
+    },
     setting!("savepoint_dir", FOLDER, folder_or_none, savepoint_dir),
     setting!(
         "checkpointing.interval_ms",
@@ -361,6 +373,7 @@ fn set_restart(config: &mut JobConfig, text: &str) -> Value<()> {
         ("no-restart", RestartStrategy::NoRestart),
         ("none", RestartStrategy::NoRestart),
         ("disable", RestartStrategy::NoRestart),
+        ("off", RestartStrategy::NoRestart),
         (
             "fixed-delay",
             RestartStrategy::FixedDelay {
@@ -386,6 +399,21 @@ fn set_restart(config: &mut JobConfig, text: &str) -> Value<()> {
         config.restart = strategy;
     }
     Ok(())
+}
+
+/// What Flink's `restart-strategy.STRATEGY.…` belongs to. Flink itself says nothing and goes on without it.
+pub(super) fn check_strategy(config: &JobConfig, name: &str) -> Result<(), String> {
+    let part = name.strip_prefix("restart-strategy.");
+    let Some((of, _)) = part.and_then(|part| part.split_once('.')) else {
+        return Ok(());
+    };
+    let strategy = restart_name(config.restart);
+    if strategy == of {
+        return Ok(());
+    }
+    Err(format!(
+        "{name} is no part of the job's restart strategy, which is {strategy}: put --set restart-strategy.type={of} before it, or leave it out."
+    ))
 }
 
 fn restart_name(strategy: RestartStrategy) -> &'static str {

@@ -18,6 +18,7 @@ pub fn set(job: &mut JobGraph, path: &str, value: &str) -> Result<(), String> {
             .map_err(|error| error.sentence(path, setting.values, value));
     }
     if let Some(name) = flink::find(path) {
+        job::check_strategy(&job.config, path)?;
         let translated = name
             .translate(value)
             .map_err(|error| error.sentence(path, name.values(), value))?;
@@ -119,7 +120,7 @@ pub fn list() -> String {
     }
     lines.push(String::new());
     lines.push(
-        "A time may have a unit (ms, s, min, h); without one it is in the unit of the path."
+        "A time may have a unit (ms, s, min, h, d); without one it is in the unit of the path."
             .to_owned(),
     );
     lines.push(String::new());

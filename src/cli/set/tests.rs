@@ -100,6 +100,57 @@ fn a_strategy_is_chosen_before_its_parts() {
     );
 }
 
+/// Breaks if a number of one strategy becomes that of another, which Flink never mixes.
+#[test]
+fn what_flink_says_of_another_strategy_changes_nothing() {
+    for (chosen, path, value) in [
+        (
+            "fixed-delay",
+            "restart-strategy.exponential-delay.attempts-before-reset-backoff",
+            "0",
+        ),
+        ("fixed-delay", "restart-strategy.failure-rate.delay", "10s"),
+        (
+            "exponential-delay",
+            "restart-strategy.fixed-delay.attempts",
+            "3",
+        ),
+    ] {
+        let mut job = after(&[("restart-strategy.type", chosen)]);
+        let before = job.clone();
+        let error = set(&mut job, path, value).unwrap_err();
+        assert_eq!(job, before);
+        assert!(error.starts_with(path) && error.contains(chosen), "{error}");
+    }
+    after(&[
+        ("restart-strategy.type", "failure-rate"),
+        ("restart-strategy.failure-rate.delay", "1 d"),
+    ]);
+    for none in ["off", "none", "disable"] {
+        let job = after(&[("restart-strategy.type", none)]);
+        assert_eq!(job.config.restart, RestartStrategy::NoRestart);
+    }
+}
+
+/// Flink: the storage is the JobManager's heap unless there is a folder.
+#[test]
+fn a_folder_for_checkpoints_implies_that_they_are_files() {
+    let files = StorageKind::JobManager.in_files();
+    let job = after(&[("execution.checkpointing.dir", "kept")]);
+    assert_eq!(job.config.storage, files);
+    let text = include_str!("../../../samples/odd-even.ron");
+    let silent = text.replace(
+        "script: [",
+        "settings: (checkpoint_dir: \"kept\"), script: [",
+    );
+    let mut job = project::parse(&silent, "kept.ron").unwrap().job;
+    assert_eq!(job.config.storage, files, "{silent}");
+    job.config.storage = StorageKind::JobManager;
+    let written = project::to_text(&job);
+    let read = project::parse(&written, "kept.ron").unwrap().job;
+    assert_eq!(read.config.storage, StorageKind::JobManager, "{written}");
+}
+
 #[test]
 fn operators_are_set_by_uid() {
     let job = after(&[

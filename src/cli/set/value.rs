@@ -51,10 +51,11 @@ pub fn millis(text: &str) -> Value<u64> {
         .unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);
     let factor = match &*unit.trim().to_lowercase() {
-        "" | "ms" | "milli" | "millis" => 1,
+        "" | "ms" | "milli" | "millis" | "millisecond" | "milliseconds" => 1,
         "s" | "sec" | "second" | "seconds" => 1_000,
         "m" | "min" | "minute" | "minutes" => 60_000,
         "h" | "hour" | "hours" => 3_600_000,
+        "d" | "day" | "days" => 86_400_000,
         _ => return Err(ValueError::NotOne),
     };
     let number: u64 = number(digits)?;
@@ -86,8 +87,10 @@ pub fn or_none<T>(text: &str, read: impl FnOnce(&str) -> Value<T>) -> Value<Opti
     read(text).map(Some)
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "as all readers of values are")]
 pub fn folder(text: &str) -> Value<PathBuf> {
+    if text.trim().is_empty() {
+        return Err(ValueError::NotOne);
+    }
     Ok(PathBuf::from(text))
 }
 

@@ -80,10 +80,23 @@ silent! {
 
 impl Settings {
     pub(super) fn unless_silent(config: &JobConfig) -> Option<Self> {
-        Self::of(config)
+        let mut settings = Self::of(config)?;
+        if config.checkpoint_dir.is_some() && settings.storage.is_none() {
+            // Silence would say the other.
+            settings.storage = Some(Storage::JobManager);
+        }
+        Some(settings)
     }
 
-    pub(super) fn into_config(self) -> JobConfig {
+    /// Where there is a folder for checkpoints and nothing is said of the storage, they are stored in files
+    /// (Flink: `CheckpointStorageLoader`).
+    pub(super) fn into_config(mut self) -> JobConfig {
+        if self.checkpoint_dir.is_some() && self.storage.is_none() {
+            let inline_threshold_bytes = None;
+            self.storage = Some(Storage::FileSystem {
+                inline_threshold_bytes,
+            });
+        }
         self.into_value()
     }
 }

@@ -45,9 +45,14 @@ pub fn group_ui(ui: &mut Ui, config: &mut JobConfig) {
             Names::Since1_13 => two_knobs_ui(ui, config),
             Names::UpTo1_12 => classic_ui(ui, config),
         }
+        let had_folder = config.checkpoint_dir.is_some();
         setting(ui, &table::CHECKPOINT_DIR, |ui| {
             controls::folder(ui, &mut config.checkpoint_dir, "goes with the run");
         });
+        if config.checkpoint_dir.is_some() && !had_folder {
+            // Flink: a folder for checkpoints implies that they are stored in files.
+            config.storage = config.storage.in_files();
+        }
         setting(ui, &table::SAVEPOINT_DIR, |ui| {
             controls::folder(ui, &mut config.savepoint_dir, "savepoints");
         });
@@ -62,7 +67,7 @@ fn two_knobs_ui(ui: &mut Ui, config: &mut JobConfig) {
         rocksdb_ui(ui, &mut config.state);
     }
     setting(ui, &table::STORAGE, |ui| {
-        let all = [StorageKind::JobManager, files(config.storage)];
+        let all = [StorageKind::JobManager, config.storage.in_files()];
         controls::choice(ui, &mut config.storage, &all, StorageKind::name);
     });
     limits_ui(ui, config);
@@ -131,14 +136,5 @@ fn limits_ui(ui: &mut Ui, config: &mut JobConfig) {
                 controls::drag_value(inline_threshold_bytes, limits::INLINE_THRESHOLD_BYTES);
             ui.add(value.suffix(" B"));
         }),
-    }
-}
-
-fn files(storage: StorageKind) -> StorageKind {
-    match storage {
-        StorageKind::FileSystem { .. } => storage,
-        StorageKind::JobManager => StorageKind::FileSystem {
-            inline_threshold_bytes: StorageKind::DEFAULT_INLINE_THRESHOLD_BYTES,
-        },
     }
 }
