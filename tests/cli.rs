@@ -480,6 +480,24 @@ fn all_settings_are_listed() {
     }
 }
 
+/// Breaks if an acknowledgement that comes when its checkpoint has expired is seen in the trace alone.
+#[test]
+fn late_acknowledgements_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let slow = "settings: (checkpointing: (timeout_ms: 500, tolerable_failed: 9), \
+                costs: (rpc_us: 150000, snapshot_async_us: 150000)), script: [(AtMs(500), Checkpoint)]";
+    let job = numbers("rate_per_s: 20, end: 60", slow).replace("version: 1", "version: 2");
+    let job = file(dir.path(), "late.ron", &job);
+    let output = lockgate(&["run", job.to_str().unwrap(), "--until-ms", "2000"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let line = text.lines().find(|line| line.starts_with("checkpoint 1: "));
+    let line = line.unwrap_or_else(|| panic!("{text}"));
+    assert!(
+        line.contains("CHECKPOINT_EXPIRED") && line.contains("came too late"),
+        "{line}"
+    );
+}
+
 /// Breaks if a savepoint that somebody relies on can be missing without a word, or with exit code 0.
 #[test]
 fn a_savepoint_that_was_not_taken_is_told_with_its_cause() {

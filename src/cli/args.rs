@@ -214,6 +214,11 @@ fn setting(parser: &mut lexopt::Parser) -> Result<(String, String), String> {
 /// A folder, from wherever the command was given: a job's own paths are relative to its file.
 fn folder(parser: &mut lexopt::Parser, option: &str) -> Result<PathBuf, String> {
     let word = word(parser, option)?;
+    if word.is_empty() {
+        return Err(format!(
+            "{option} needs a folder, and its name is empty here."
+        ));
+    }
     std::path::absolute(&word)
         .map_err(|error| format!("{option} {:?} is no folder: {error}.", word.display()))
 }

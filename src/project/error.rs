@@ -126,6 +126,17 @@ pub fn syntax_reason(error: &ron::Error) -> String {
         Error::ExpectedInteger => "a whole number is expected here".into(),
         Error::ExpectedString => "a text in quotes is expected here".into(),
         Error::TrailingCharacters => "the job ends before here, and nothing may follow it".into(),
+        Error::ExpectedStructLike | Error::ExpectedNamedStructLike(_) => {
+            "an opening bracket is expected here, with named values in it where there are any, such as `(by_ms: 500)`"
+                .into()
+        }
+        Error::SuggestRawIdentifier(found) | Error::InvalidIdentifier(found) => {
+            let found = excerpt(found);
+            format!("a name is expected here, as in `(by_ms: 500)`, not `{found}`")
+        }
+        Error::ExpectedDifferentLength { expected, found } => {
+            format!("{expected} is expected here, not one with {found}")
+        }
         Error::NoSuchStructField {
             expected,
             found,

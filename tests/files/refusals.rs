@@ -134,7 +134,7 @@ fn what_cannot_be_understood_is_refused_where_it_stands() {
         ),
         (
             format!("(version: 1, operators: {}", "[".repeat(1_000_000)),
-            "1:26: expected opening `(` for struct `Operator`",
+            "1:26: an opening bracket is expected here, with named values in it where there are any, such as `(by_ms: 500)`",
         ),
         (
             format!("(version: 1, name: {}", "Some(".repeat(1_000_000)),
@@ -187,7 +187,15 @@ fn what_cannot_be_understood_in_format_2_is_refused_where_it_stands() {
             kind("Window(key: Column, aggregate: Sum)"),
             "4:54: Window lacks the field `size_ms`",
         ),
-        (kind("TwoPhaseCommitSink"), "4:38: expected opening `(`"),
+        (
+            kind("TwoPhaseCommitSink"),
+            "4:38: an opening bracket is expected here, with named values in it where there are any, such as `(by_ms: 500)`",
+        ),
+        (
+            script("Inject(StorageSlow(500), \"sum\", 0)"),
+            "9:39: a name is expected here, as in `(by_ms: 500)`, not `500`",
+        ),
+        (script("Crash(\"out\")"), "9:32: "),
     ];
     for (text, expected) in cases {
         let text = text.replacen("version: 1,", "version: 2,", 1);

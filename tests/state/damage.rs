@@ -26,7 +26,7 @@ fn assert_refused(world: &World, file: &Path, what: &str) {
     let sentence = error.to_string();
     assert!(sentence.contains(&file.display().to_string()), "{sentence}");
     assert!(
-        sentence.contains("estore an older retained checkpoint"),
+        sentence.contains("ake another checkpoint or savepoint"),
         "{sentence}"
     );
 }
@@ -78,7 +78,7 @@ fn a_restore_refuses_what_verify_refuses() {
                 fs::write(file, bad).unwrap();
                 let error = world.restore(kind, &handle).unwrap_err();
                 assert!(
-                    error.to_string().contains("Restore an older retained"),
+                    error.to_string().contains("Take another checkpoint"),
                     "{error}"
                 );
             }

@@ -292,7 +292,7 @@ fn what_lies_below_a_folder_is_found() {
     assert_eq!(paths, [good.clone(), torn]);
     assert!(found[0].metadata.is_ok());
     let error = found[1].metadata.as_ref().unwrap_err();
-    assert!(matches!(error, StorageError::Torn { .. }), "{error}");
+    assert!(matches!(error, StorageError::Cut { .. }), "{error}");
     assert_eq!(find_snapshots(&good).unwrap().len(), 1, "itself");
     assert!(find_snapshots(&here.1.dir.join("absent")).is_err());
 }

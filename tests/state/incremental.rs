@@ -76,6 +76,8 @@ struct Life {
     sums: BTreeMap<i32, i64>,
     registry: SharedStateRegistry,
     store: Vec<Retained>,
+    /// The checkpoint that last referred to each shared file, whatever became of it.
+    last_used: BTreeMap<String, CheckpointId>,
     /// What the subtask may refer to: the shared files of the last checkpoint that it knows to be complete.
     confirmed: BTreeSet<String>,
     next: u64,
@@ -94,6 +96,7 @@ impl Life {
             sums: BTreeMap::new(),
             registry: SharedStateRegistry::default(),
             store: Vec::new(),
+            last_used: BTreeMap::new(),
             confirmed: BTreeSet::new(),
             next: 1,
         }
@@ -135,6 +138,8 @@ impl Life {
         };
         if fate != Fate::Orphaned {
             self.registry.register(id, &state);
+            let names = shared_names(&handle).into_iter();
+            self.last_used.extend(names.map(|name| (name, id)));
         }
         match fate {
             Fate::Aborted | Fate::Orphaned => {
@@ -222,6 +227,10 @@ impl Life {
             let by = name.split('.').nth(1).unwrap().parse().unwrap();
             lowest.is_some_and(|lowest| CheckpointId(by) < lowest)
         });
+        // One that was aborted keeps what it has referred to, until it is older than all that are retained.
+        let used = self.last_used.iter();
+        let used = used.filter(|(_, by)| lowest.is_some_and(|lowest| **by >= lowest));
+        needed.extend(used.map(|(name, _)| name.clone()));
         for name in there {
             assert!(
                 needed.iter().any(|it| file_name(it) == name),

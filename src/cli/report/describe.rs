@@ -1,8 +1,10 @@
 //! How the parts of a report are told: status, state, sinks, checkpoints, restarts, refusals.
 
 use super::{Checkpoint, OperatorState, Restart, SourceOffset, StateRow, SubtaskSnapshot};
-use crate::engine::event::{CommandOrigin, EventKind, JobStatus};
-use crate::model::{Command, Key, OperatorSpec, StateEntry, StateKind, SubtaskId, entries_text};
+use crate::engine::event::{CommandOrigin, EventKind, IgnoredAck, JobStatus, TraceEvent};
+use crate::model::{
+    CheckpointId, Command, Key, OperatorSpec, StateEntry, StateKind, SubtaskId, entries_text,
+};
 use crate::recording::Recording;
 use crate::recording::view::{CheckpointStatus, CheckpointView, SnapshotView};
 
@@ -109,6 +111,7 @@ pub fn describe_checkpoint(
         status,
         reason,
         retained: checkpoint.retained,
+        late_acknowledgements: late_acknowledgements(recording, checkpoint.id),
         triggered_us: checkpoint.triggered_us,
         decided_us: checkpoint.decided_us,
         duration_us: checkpoint
@@ -125,6 +128,16 @@ pub fn describe_checkpoint(
             .map(|(id, snapshot)| describe_snapshot(recording, checkpoint, *id, snapshot))
             .collect(),
     }
+}
+
+fn late_acknowledgements(recording: &Recording, id: CheckpointId) -> u64 {
+    let is_late = |event: &&TraceEvent| {
+        matches!(
+            event.kind,
+            EventKind::AckIgnored { checkpoint, why: IgnoredAck::Late, .. } if checkpoint == id
+        )
+    };
+    recording.events().iter().filter(is_late).count() as u64
 }
 
 fn describe_snapshot(
@@ -175,7 +188,7 @@ pub fn restarts(recording: &Recording) -> Vec<Restart> {
 
 /// Every scripted command that was refused.
 pub fn refused(recording: &Recording) -> Vec<String> {
-    let told = |event: &crate::engine::event::TraceEvent| match &event.kind {
+    let told = |event: &TraceEvent| match &event.kind {
         EventKind::CommandRefused {
             command,
             by: CommandOrigin::Script(entry),

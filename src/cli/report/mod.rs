@@ -98,6 +98,8 @@ pub struct Checkpoint {
     /// Flink's name of why it was aborted.
     pub reason: Option<&'static str>,
     pub retained: bool,
+    /// Those that came when it had been decided; they change nothing.
+    pub late_acknowledgements: u64,
     pub triggered_us: u64,
     pub decided_us: Option<u64>,
     pub duration_us: Option<u64>,

@@ -190,13 +190,11 @@ fn write_transactions(f: &mut Formatter<'_>, counts: &Transactions) -> fmt::Resu
         "transactions of {}: {} begun, {} pre-committed, {} committed",
         counts.uid, counts.begun, counts.pre_committed, counts.committed
     )?;
-    for (number, what) in [
-        (counts.committed_again, "committed again"),
-        (counts.commits_failed, "commits failed"),
-    ] {
-        if number > 0 {
-            write!(f, ", {number} {what}")?;
-        }
+    if counts.committed_again > 0 {
+        write!(f, ", {} committed again", counts.committed_again)?;
+    }
+    if counts.commits_failed > 0 {
+        write!(f, ", {} failed", count(counts.commits_failed, "commit"))?;
     }
     for (why, number) in &counts.aborted {
         write!(f, ", {number} aborted ({why})")?;
@@ -245,6 +243,10 @@ fn write_checkpoint(f: &mut Formatter<'_>, checkpoint: &Checkpoint, time: &str) 
     }
     if let Some(bytes) = checkpoint.stored_bytes {
         write!(f, " · {bytes} B stored (measured)")?;
+    }
+    if checkpoint.late_acknowledgements > 0 {
+        let late = count(checkpoint.late_acknowledgements, "acknowledgement");
+        write!(f, " · {late} came too late")?;
     }
     writeln!(f)?;
     let sources: Vec<String> = checkpoint

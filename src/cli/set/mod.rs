@@ -6,7 +6,8 @@ mod operator;
 mod state;
 mod value;
 
-use crate::model::JobGraph;
+use crate::model::validate::{bounds, grouped};
+use crate::model::{JobConfig, JobGraph};
 
 /// Sets what `path` names to what `value` says.
 ///
@@ -97,7 +98,7 @@ fn distance(a: &str, b: &str) -> usize {
 /// All paths with what they may be set to, for people.
 #[must_use]
 pub fn list() -> String {
-    let defaults = crate::model::JobConfig::default();
+    let defaults = JobConfig::default();
     let mut lines = vec![
         "Settings of the job: path, values (default), and Flink's name where there is one"
             .to_owned(),
@@ -107,7 +108,8 @@ pub fn list() -> String {
         let default = (setting.get)(&defaults);
         let default = default.map_or(String::new(), |default| format!(" ({default})"));
         lines.push(format!("  {}", setting.path));
-        lines.push(format!("      {}{default}", setting.values));
+        let within = within(setting.path);
+        lines.push(format!("      {}{within}{default}", setting.values));
         let names = flink::NAMES.iter().filter(|name| name.path == setting.path);
         lines.extend(names.map(|name| format!("      Flink: {}", name.name)));
     }
@@ -125,6 +127,34 @@ pub fn list() -> String {
     );
     lines.push(String::new());
     lines.join("\n")
+}
+
+/// `, 1 to 100` for a setting with bounds. Some belong to a choice, so every choice is looked at.
+fn within(path: &str) -> String {
+    let field = match path {
+        "storage.inline_threshold_bytes" => "storage",
+        path => path,
+    };
+    let mut job = JobGraph::default();
+    let choices = ["manual", "fixed-delay", "failure-rate", "exponential-delay"];
+    let found = choices.iter().find_map(|strategy| {
+        for (path, value) in [
+            ("restart", *strategy),
+            ("storage", "filesystem"),
+            ("checkpointing.interval_ms", "1s"),
+        ] {
+            set(&mut job, path, value).ok()?;
+        }
+        bounds(&job.config).find(|(known, _)| *known == field)
+    });
+    match found.filter(|_| path != "storage") {
+        Some((_, bounds)) => format!(
+            ", {} to {}",
+            grouped(*bounds.start()),
+            grouped(*bounds.end())
+        ),
+        None => String::new(),
+    }
 }
 
 #[cfg(test)]

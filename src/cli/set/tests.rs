@@ -245,6 +245,11 @@ fn what_is_no_value_is_told_with_what_would_be() {
         ),
         ("seed", "-1", "seed is a whole number, not \"-1\"."),
         (
+            "seed",
+            "99999999999999999999",
+            "seed is a whole number, and 99999999999999999999 is too large.",
+        ),
+        (
             "storage.inline_threshold_bytes",
             "5",
             "storage.inline_threshold_bytes belongs to the file system, but the job's storage is the JobManager: put --set storage=filesystem before it.",
@@ -262,7 +267,7 @@ fn what_is_no_value_is_told_with_what_would_be() {
         (
             "checkpointing.timeout_ms",
             "99999999999999999999h",
-            "checkpointing.timeout_ms is a time such as 500 (milliseconds) or 10s, not \"99999999999999999999h\".",
+            "checkpointing.timeout_ms is a time such as 500 (milliseconds) or 10s, and 99999999999999999999h is too large.",
         ),
     ] {
         assert_eq!(refusal(path, value), expected);
@@ -282,6 +287,13 @@ fn the_list_has_every_path() {
     let list = list();
     for setting in job::settings() {
         assert!(list.contains(&format!("  {}\n", setting.path)));
+    }
+    for bounded in [
+        "a whole number, 1 to 100 (1)",
+        "a whole number or unlimited, 0 to 1,000,000",
+        "a time such as 500 (milliseconds) or 10s, or none, 10 to 1,000,000,000 (none)",
+    ] {
+        assert!(list.contains(bounded), "{bounded}");
     }
     for name in flink::NAMES {
         assert!(list.contains(name.name));

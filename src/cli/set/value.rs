@@ -7,6 +7,8 @@ use std::path::PathBuf;
 pub enum ValueError {
     /// It is none of the values.
     NotOne,
+    /// It is a number, and too large a one for any setting.
+    TooLarge,
     /// It would be, but for this: a sentence.
     NotNow(String),
 }
@@ -15,6 +17,7 @@ impl ValueError {
     pub fn sentence(self, path: &str, values: &str, value: &str) -> String {
         match self {
             Self::NotOne => format!("{path} is {values}, not {value:?}."),
+            Self::TooLarge => format!("{path} is {values}, and {value} is too large."),
             Self::NotNow(sentence) => sentence,
         }
     }
@@ -24,7 +27,11 @@ pub type Value<T> = Result<T, ValueError>;
 
 pub fn number<T: std::str::FromStr>(text: &str) -> Value<T> {
     let plain = text.replace(['_', ','], "");
-    plain.parse().map_err(|_| ValueError::NotOne)
+    let is_number = !plain.is_empty() && plain.bytes().all(|byte| byte.is_ascii_digit());
+    plain.parse().map_err(|_| match is_number {
+        true => ValueError::TooLarge,
+        false => ValueError::NotOne,
+    })
 }
 
 /// A number, or `unlimited`: the largest.
@@ -59,7 +66,7 @@ pub fn millis(text: &str) -> Value<u64> {
         _ => return Err(ValueError::NotOne),
     };
     let number: u64 = number(digits)?;
-    number.checked_mul(factor).ok_or(ValueError::NotOne)
+    number.checked_mul(factor).ok_or(ValueError::TooLarge)
 }
 
 /// Bytes, or a number with a unit.
@@ -76,7 +83,7 @@ pub fn bytes(text: &str) -> Value<u32> {
         _ => return Err(ValueError::NotOne),
     };
     let number: u32 = number(digits)?;
-    number.checked_mul(factor).ok_or(ValueError::NotOne)
+    number.checked_mul(factor).ok_or(ValueError::TooLarge)
 }
 
 /// `none`, or what `read` makes of it.

@@ -49,7 +49,7 @@ impl RestartBackoff {
         match self.strategy {
             RestartStrategy::Manual => Verdict::Wait,
             RestartStrategy::NoRestart => {
-                Verdict::GiveUp("The restart strategy is to have none.".to_owned())
+                Verdict::GiveUp("The restart strategy allows no restart.".to_owned())
             }
             RestartStrategy::FixedDelay { attempts, delay_ms } => {
                 self.attempts = self.attempts.saturating_add(1);

@@ -146,7 +146,7 @@ fn read(stream: &StreamHandle, storage: &dyn CheckpointStorage) -> Result<Vec<Re
         .map_err(|error| error.to_string())?;
     in_flight::decode(&bytes).map_err(|reason| {
         format!(
-            "The records in flight in the checkpoint cannot be read: {reason}. Restore an older retained checkpoint."
+            "The records in flight in the checkpoint cannot be read: {reason}. Take another checkpoint or savepoint."
         )
     })
 }

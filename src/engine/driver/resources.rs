@@ -265,7 +265,10 @@ impl Resources {
                 KeyedBackend::restore(setup, &dir, max, groups, &handles, storage)
             }
         };
-        state.map_err(|error| error.to_string())
+        state.map_err(|error| {
+            let name = &subtask.name;
+            format!("The keyed state of {name} cannot be restored: {error}.")
+        })
     }
 }
 
@@ -316,7 +319,7 @@ fn restored_records(state: Option<&Assigned>, name: &str) -> Result<Vec<Record>,
     let mut records = Vec::new();
     for element in lists.flat_map(|list| &list.elements) {
         records.extend(in_flight::decode(element).map_err(|reason| {
-            format!("The list “{name}” in the checkpoint cannot be read: {reason}. Restore an older retained checkpoint.")
+            format!("The list “{name}” in the checkpoint cannot be read: {reason}. Take another checkpoint or savepoint.")
         })?);
     }
     for record in &mut records {

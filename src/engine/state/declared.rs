@@ -5,9 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use super::StateError;
 use super::cell::{StateDescriptor, StateId};
 use super::codec::{Slot, Stored};
+use super::{KeyedBackend, StateError};
 use crate::model::{KeyKind, StateKind};
 
 /// The states of one backend.
@@ -21,6 +21,39 @@ pub(super) struct Declared {
 
 /// What a snapshot says of a state.
 pub(super) type StateHeader = (StateId, bool);
+
+impl KeyedBackend {
+    /// The operator is about to use this state, before its first record.
+    ///
+    /// # Errors
+    /// [`StateError::TtlMigration`] or [`StateError::OtherState`]: what was restored is not it.
+    pub fn declare(&mut self, state: StateDescriptor) -> Result<(), StateError> {
+        match self {
+            Self::Heap(heap) => heap.declared.declare(state),
+            Self::RocksDb(rocks) => rocks.declared.declare(state),
+        }
+    }
+
+    /// The operator's keys are of this kind.
+    ///
+    /// # Errors
+    /// [`StateError::KeyMigration`]: keys of another kind were restored.
+    pub fn check_keys(&self, kind: KeyKind) -> Result<(), StateError> {
+        match self {
+            Self::Heap(heap) => heap.declared.check_keys(kind),
+            Self::RocksDb(rocks) => rocks.declared.check_keys(kind),
+        }
+    }
+
+    /// The states of which something was restored, for whoever looks into a snapshot.
+    #[must_use]
+    pub fn restored_states(&self) -> Vec<StateId> {
+        match self {
+            Self::Heap(heap) => heap.declared.found(),
+            Self::RocksDb(rocks) => rocks.declared.found(),
+        }
+    }
+}
 
 impl Declared {
     /// An entry was restored.

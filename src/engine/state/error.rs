@@ -78,9 +78,7 @@ pub enum StateError {
     )]
     OtherState { wanted: String, found: String },
 
-    #[error(
-        "the state in the checkpoint cannot be read: {reason}. Restore an older retained checkpoint"
-    )]
+    #[error("what is stored there cannot be read: {reason}. Take another checkpoint or savepoint")]
     Malformed { reason: &'static str },
 
     #[error("{} exists already; each attempt of a subtask needs a new folder", path.display())]

@@ -39,8 +39,8 @@ use std::path::Path;
 use super::storage::bytes::Malformed;
 use super::storage::{CheckpointStorage, KeyedStateHandle, StorageError};
 use crate::model::{
-    BackendKind, CheckpointId, Decimal, EventTime, Key, KeyContents, KeyKind, SavepointFormat,
-    StateEntry, StateOptions, TimeWindow,
+    BackendKind, CheckpointId, Decimal, EventTime, Key, KeyContents, SavepointFormat, StateEntry,
+    StateOptions, TimeWindow,
 };
 
 pub use cell::{StateDescriptor, StateId};
@@ -347,28 +347,6 @@ impl KeyedBackend {
         }
     }
 
-    /// The operator is about to use this state, before its first record.
-    ///
-    /// # Errors
-    /// [`StateError::TtlMigration`] or [`StateError::OtherState`]: what was restored is not it.
-    pub fn declare(&mut self, state: StateDescriptor) -> Result<(), StateError> {
-        match self {
-            Self::Heap(heap) => heap.declared.declare(state),
-            Self::RocksDb(rocks) => rocks.declared.declare(state),
-        }
-    }
-
-    /// The operator's keys are of this kind.
-    ///
-    /// # Errors
-    /// [`StateError::KeyMigration`]: keys of another kind were restored.
-    pub fn check_keys(&self, kind: KeyKind) -> Result<(), StateError> {
-        match self {
-            Self::Heap(heap) => heap.declared.check_keys(kind),
-            Self::RocksDb(rocks) => rocks.declared.check_keys(kind),
-        }
-    }
-
     /// What is stored in cells of every key that has any, expired or not; sorted by key (without label).
     ///
     /// # Errors
@@ -388,15 +366,6 @@ impl KeyedBackend {
             }
         }
         Ok(contents)
-    }
-
-    /// The states of which something was restored, for whoever looks into a snapshot.
-    #[must_use]
-    pub fn restored_states(&self) -> Vec<StateId> {
-        match self {
-            Self::Heap(heap) => heap.declared.found(),
-            Self::RocksDb(rocks) => rocks.declared.found(),
-        }
     }
 
     /// What is stored in the cells of one key, in one state.

@@ -99,7 +99,7 @@ impl OwnedGroups {
         match self.locate(key) {
             Ok(at) if at.group == group => Ok(at),
             _ => Err(StateError::Malformed {
-                reason: "a key is not in its key group; was the max parallelism changed?",
+                reason: "a key is not in its key group, as if the max parallelism had changed",
             }),
         }
     }

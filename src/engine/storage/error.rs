@@ -52,12 +52,12 @@ pub enum StorageError {
         limit_bytes: u64,
     },
 
-    #[error("{} is missing. Restore an older retained checkpoint", file.display())]
+    #[error("{} is missing. Take another checkpoint or savepoint", file.display())]
     Missing { file: PathBuf },
 
     #[error(
         "{} is torn: it holds {found_bytes} bytes, but {expected_bytes} were written. \
-         Restore an older retained checkpoint",
+         Take another checkpoint or savepoint",
         file.display()
     )]
     Torn {
@@ -66,9 +66,12 @@ pub enum StorageError {
         found_bytes: u64,
     },
 
+    #[error("{} is torn: it holds {found_bytes} bytes, less than its header. Take another checkpoint or savepoint", file.display())]
+    Cut { file: PathBuf, found_bytes: u64 },
+
     #[error(
         "{} was altered: its checksum is {found_crc32:08x}, but {expected_crc32:08x} was written. \
-         Restore an older retained checkpoint",
+         Take another checkpoint or savepoint",
         file.display()
     )]
     Altered {
@@ -77,7 +80,7 @@ pub enum StorageError {
         found_crc32: u32,
     },
 
-    #[error("{} is not what it should be: {reason}. Restore an older retained checkpoint", file.display())]
+    #[error("{} is not what it should be: {reason}. Take another checkpoint or savepoint", file.display())]
     Foreign { file: PathBuf, reason: String },
 
     #[error("{} is no savepoint and no checkpoint: {}", folder.display(), what_is_there(folder, others))]
@@ -89,7 +92,7 @@ pub enum StorageError {
 
     #[error(
         "{} has format version {version}, and this Lockgate knows versions up to {known}. \
-         Open it with a newer Lockgate, or restore an older retained checkpoint",
+         Open it with a newer Lockgate, or take another checkpoint or savepoint",
         file.display()
     )]
     NewerVersion {
@@ -140,6 +143,7 @@ impl StorageError {
         match self {
             Self::Missing { .. }
             | Self::Torn { .. }
+            | Self::Cut { .. }
             | Self::Altered { .. }
             | Self::Foreign { .. }
             | Self::NoSnapshot { .. }

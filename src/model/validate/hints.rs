@@ -24,6 +24,7 @@ pub fn hints(job: &JobGraph) -> Vec<Hint> {
         .collect();
     hints.extend(interval_hint(&job.config.checkpointing));
     hints.extend(retention_hint(job));
+    hints.extend(end_hint(job));
     hints
 }
 
@@ -93,6 +94,23 @@ fn interval_hint(checkpointing: &CheckpointConfig) -> Option<Hint> {
             "The pause between checkpoints ({} ms) is longer than their interval ({} ms): as in Flink, the interval is then as long as the pause.",
             grouped(pause_ms),
             grouped(interval_ms)
+        ),
+    })
+}
+
+/// Flink: without checkpoints after the end of tasks, what comes after the last one is not committed.
+fn end_hint(job: &JobGraph) -> Option<Hint> {
+    let commits = |vertex: &&Vertex| {
+        matches!(&vertex.operator, OperatorSpec::Sink(spec)
+            if matches!(spec.kind, SinkKind::TwoPhaseCommit { .. }))
+    };
+    let sink = job.vertices.iter().find(commits)?;
+    (!job.config.checkpointing.after_tasks_finish).then(|| Hint {
+        site: Site::Job,
+        field: "checkpointing.after_tasks_finish",
+        message: format!(
+            "There is no checkpoint after the end of the data, so what {} takes after the last one is never committed: let checkpoints go on after tasks finish.",
+            quoted(&sink.name)
         ),
     })
 }

@@ -14,6 +14,7 @@ mod sources;
 mod topology;
 
 pub use hints::{Hint, hints};
+pub use settings::bounds;
 
 use super::graph::JobGraph;
 use super::ids::Uid;
@@ -100,7 +101,8 @@ pub fn validate(job: &JobGraph) -> Vec<Problem> {
 }
 
 /// `1234567` as `1,234,567`.
-fn grouped(number: u64) -> String {
+#[must_use]
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {

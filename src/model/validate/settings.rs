@@ -11,12 +11,20 @@ use crate::model::limits::{self, Bounds};
 /// A number among the settings: its field, what people call it, its value and its bounds.
 type Bounded = (&'static str, &'static str, u64, Bounds);
 
-pub(super) fn check(config: &JobConfig, problems: &mut Vec<Problem>) {
-    let numbers = checkpointing(&config.checkpointing)
+/// The numbers that `config` has, by field, and within what they must be.
+pub fn bounds(config: &JobConfig) -> impl Iterator<Item = (&'static str, Bounds)> {
+    numbers(config).map(|(field, _, _, bounds)| (field, bounds))
+}
+
+fn numbers(config: &JobConfig) -> impl Iterator<Item = Bounded> {
+    checkpointing(&config.checkpointing)
         .chain(restart(config.restart))
         .chain(costs(config))
-        .chain(others(config));
-    for (field, title, value, bounds) in numbers {
+        .chain(others(config))
+}
+
+pub(super) fn check(config: &JobConfig, problems: &mut Vec<Problem>) {
+    for (field, title, value, bounds) in numbers(config) {
         if !bounds.contains(&value) {
             let (min, max) = (grouped(*bounds.start()), grouped(*bounds.end()));
             let message = format!("{title} is {}: set it to {min} to {max}.", grouped(value));

@@ -60,7 +60,10 @@ fn checked_payload<'a>(file: &Path, bytes: &'a [u8]) -> Result<&'a [u8], Storage
         ));
     }
     let Some((header, payload)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
-        return Err(torn(HEADER_BYTES as u64));
+        return Err(StorageError::Cut {
+            file: file.to_owned(),
+            found_bytes: bytes.len() as u64,
+        });
     };
     let mut header = Reader::new(header);
     let mut fields = || {

@@ -56,6 +56,22 @@ fn transactions_outlive_the_time_between_checkpoints() {
     assert!(twice[0].contains("exactly once takes both"), "{twice:?}");
 }
 
+/// Flink: the last records wait for a final checkpoint that is switched off.
+#[test]
+fn a_sink_that_commits_needs_a_checkpoint_after_the_end() {
+    let found = hinted(|job| {
+        job.vertices[2] = two_phase(60_000);
+        job.config.checkpointing.interval_ms = Some(1_000);
+        job.config.checkpointing.after_tasks_finish = false;
+    });
+    assert_eq!(found.len(), 1);
+    assert!(
+        found[0].starts_with("checkpointing.after_tasks_finish: "),
+        "{found:?}"
+    );
+    assert!(found[0].contains("never committed"), "{found:?}");
+}
+
 #[test]
 fn settings_that_have_no_effect_are_told() {
     let found = hinted(|job| {

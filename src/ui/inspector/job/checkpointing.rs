@@ -115,6 +115,7 @@ fn kept_ui(ui: &mut Ui, config: &mut CheckpointConfig, hints: &[Hint]) {
     setting(ui, &table::AFTER_FINISH, |ui| {
         ui.checkbox(&mut config.after_tasks_finish, "");
     });
+    advice_ui(ui, hints, &Site::Job, "checkpointing.after_tasks_finish");
 }
 
 fn retention_name(retention: Retention) -> &'static str {
