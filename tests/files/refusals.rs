@@ -195,7 +195,10 @@ fn what_cannot_be_understood_in_format_2_is_refused_where_it_stands() {
             script("Inject(StorageSlow(500), \"sum\", 0)"),
             "9:39: a name is expected here, as in `(by_ms: 500)`, not `500`",
         ),
-        (script("Crash(\"out\")"), "9:32: "),
+        (
+            script("Crash(\"out\")"),
+            "9:31: tuple variant Command::Crash with 2 elements is expected here, not one with 1",
+        ),
     ];
     for (text, expected) in cases {
         let text = text.replacen("version: 1,", "version: 2,", 1);
