@@ -238,6 +238,8 @@ impl LockgateApp {
     fn run_ui(&mut self, ui: &mut Ui, commands: &mut Vec<UiCommand>) {
         let Some(session) = &self.session else { return };
         let scene = session.scene();
+        // Nothing can crash in a job that has ended.
+        self.view.is_armed &= !scene.view.job.is_terminal();
         if self.view.timeline {
             timeline_panel(ui, |ui| {
                 let view = PanelView {

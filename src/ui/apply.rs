@@ -100,7 +100,10 @@ impl LockgateApp {
 
     /// Commands that put another job in place of this one: unsaved changes come first.
     fn replace_job(&mut self, ctx: &egui::Context, command: UiCommand) {
-        if self.document.is_dirty() && self.after_saving.is_none() {
+        // Whoever opens a file by its path was asked before the path.
+        let is_asked =
+            self.after_saving.is_some() || matches!(self.dialog, Some(Dialog::PathToOpen { .. }));
+        if self.document.is_dirty() && !is_asked {
             self.dialog = Some(Dialog::Unsaved {
                 then: Box::new(command),
             });

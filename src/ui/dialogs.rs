@@ -150,9 +150,11 @@ fn message_ui(ui: &mut Ui, title: &str, text: &str, commands: &mut Vec<UiCommand
     );
 }
 
+const JOB_PATH: (f32, &str) = (f32::INFINITY, "path/to/job.ron");
+
 fn open_ui(ui: &mut Ui, path: &mut String, commands: &mut Vec<UiCommand>) {
     heading(ui, "Open a job file");
-    path_field(ui, path);
+    path_field(ui, path, JOB_PATH);
     small_print(
         ui,
         "You can also drop a .ron file onto the window, or name it on the command line.",
@@ -162,15 +164,15 @@ fn open_ui(ui: &mut Ui, path: &mut String, commands: &mut Vec<UiCommand>) {
 
 fn save_ui(ui: &mut Ui, path: &mut String, commands: &mut Vec<UiCommand>) {
     heading(ui, "Save the job");
-    path_field(ui, path);
+    path_field(ui, path, JOB_PATH);
     path_answers(ui, "Save", path, UiCommand::SaveFile, commands);
 }
 
 /// A path to type over: it has the focus, and all of it is selected.
-fn path_field(ui: &mut Ui, path: &mut String) {
+pub(super) fn path_field(ui: &mut Ui, path: &mut String, (width, hint): (f32, &str)) {
     let edit = TextEdit::singleline(path)
-        .desired_width(f32::INFINITY)
-        .hint_text("path/to/job.ron");
+        .desired_width(width)
+        .hint_text(hint);
     let mut output = ui.name_inputs("Path", |ui| edit.show(ui));
     let response = &output.response;
     let is_free = ui.memory(|memory| memory.focused().is_none());

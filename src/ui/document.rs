@@ -67,7 +67,7 @@ impl Document {
     #[must_use]
     pub fn title(&self) -> String {
         let stem = || self.path.as_ref()?.file_stem()?.to_str().map(str::to_owned);
-        if self.job.name.is_empty() {
+        if self.job.name.trim().is_empty() {
             stem().unwrap_or_else(|| "untitled".to_owned())
         } else {
             self.job.name.clone()

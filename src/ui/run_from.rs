@@ -3,13 +3,13 @@
 
 use std::path::PathBuf;
 
-use egui::{RichText, ScrollArea, TextEdit, Ui};
+use egui::{RichText, ScrollArea, Ui};
 
 use crate::model::{BackendKind, ClaimMode, JobGraph, SnapshotKind};
 use crate::run::{SnapshotLook, fits};
 
 use super::command::UiCommand;
-use super::dialogs::{answers, heading};
+use super::dialogs::{answers, heading, path_field};
 use super::figures::bytes;
 use super::theme::{Theme, regular, semibold};
 use super::topbar::backend_name;
@@ -69,10 +69,7 @@ pub fn run_from_ui(ui: &mut Ui, from: &mut RunFrom, job: &JobGraph, commands: &m
     );
     ui.horizontal(|ui| {
         let width = ui.available_width() - 92.0;
-        let edit = TextEdit::singleline(&mut from.path)
-            .desired_width(width)
-            .hint_text("savepoints/savepoint-…");
-        ui.name_inputs("Path", |ui| ui.add(edit));
+        path_field(ui, &mut from.path, (width, "savepoints/savepoint-…"));
         let choose = ActionButton {
             text: "Choose…",
             ..Default::default()

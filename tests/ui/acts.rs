@@ -146,3 +146,35 @@ fn a_folder_that_is_no_savepoint_is_told_in_the_dialog() {
     assert!(window.query_by_label("Run from it").is_none());
     assert!(shows(&window, "no/such/folder"));
 }
+
+/// Breaks if what can crash nothing stays on the screen.
+#[test]
+fn a_job_that_has_ended_has_nothing_to_crash() {
+    let mut window = running();
+    command(&mut window, UiCommand::Select(Selection::None));
+    press(&mut window, Modifiers::NONE, Key::X);
+    assert!(window.state().is_armed());
+    click(&mut window, "Savepoints and stopping");
+    click(&mut window, "Cancel the job");
+    wait_for(&mut window, "the end", |window| {
+        shows(window, "The job was canceled")
+    });
+    assert!(!window.state().is_armed());
+}
+
+/// Breaks if whoever has said that the changes may go is asked again when the path is typed.
+#[test]
+fn opening_by_path_asks_once_about_unsaved_changes() {
+    let mut window = window();
+    let mut config = window.state().job().config.clone();
+    config.seed = 7;
+    command(&mut window, UiCommand::SetConfig(Box::new(config)));
+    command(&mut window, UiCommand::OpenByPath);
+    assert!(shows(&window, "Save the changes to"));
+    click(&mut window, "Don’t save");
+    assert!(shows(&window, "Open a job file"));
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/samples/rescale.ron");
+    command(&mut window, UiCommand::OpenFile(sample.into()));
+    assert!(!shows(&window, "Save the changes to"));
+    assert_eq!(window.state().job().name, "rescale");
+}
