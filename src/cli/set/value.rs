@@ -28,9 +28,12 @@ pub type Value<T> = Result<T, ValueError>;
 pub fn number<T: std::str::FromStr>(text: &str) -> Value<T> {
     let plain = text.replace(['_', ','], "");
     let is_number = !plain.is_empty() && plain.bytes().all(|byte| byte.is_ascii_digit());
-    plain.parse().map_err(|_| match is_number {
-        true => ValueError::TooLarge,
-        false => ValueError::NotOne,
+    plain.parse().map_err(|_| {
+        if is_number {
+            ValueError::TooLarge
+        } else {
+            ValueError::NotOne
+        }
     })
 }
 
