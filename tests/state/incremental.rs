@@ -17,6 +17,8 @@ enum Op {
     Add(i32, i64),
     /// A checkpoint is taken and written, and comes out so.
     Checkpoint(Fate),
+    /// News of the oldest complete checkpoint of which the subtask has not heard.
+    Tell,
     /// All files are merged.
     Compact,
     /// The subtask fails, and begins again from the n-th retained checkpoint, counted from the newest and around.
@@ -27,7 +29,7 @@ enum Op {
 enum Fate {
     /// Complete, and the subtask hears of it.
     Confirmed,
-    /// Complete; the news is lost.
+    /// Complete; the news is lost, or comes later.
     Unheard,
     /// Acknowledged, then aborted because of somebody else; the subtask hears of it.
     Aborted,
@@ -45,12 +47,13 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         6 => (0..40_i32, -100..100_i64).prop_map(|(key, value)| Op::Add(key, value)),
         5 => fate.prop_map(Op::Checkpoint),
+        2 => Just(Op::Tell),
         1 => Just(Op::Compact),
         1 => (0..3_usize).prop_map(Op::Restore),
     ]
 }
 
-fn setup() -> BackendSetup {
+fn setup(attempt: u32) -> BackendSetup {
     BackendSetup {
         options: StateOptions {
             incremental: true,
@@ -58,6 +61,7 @@ fn setup() -> BackendSetup {
             ..StateOptions::default()
         },
         continues: true,
+        attempt,
         ..BackendKind::RocksDb.into()
     }
 }
@@ -80,7 +84,12 @@ struct Life {
     last_used: BTreeMap<String, CheckpointId>,
     /// What the subtask may refer to: the shared files of the last checkpoint that it knows to be complete.
     confirmed: BTreeSet<String>,
+    /// By which checkpoint each shared file was written last.
+    written: BTreeMap<String, CheckpointId>,
+    /// Complete, and the subtask has not heard of it.
+    untold: Vec<(CheckpointId, BTreeSet<String>)>,
     next: u64,
+    attempt: u32,
 }
 
 const RETAINED: usize = 2;
@@ -91,14 +100,17 @@ impl Life {
         let dir = world.fresh_dir();
         let groups = 0..=MAX_PARALLELISM - 1;
         Self {
-            backend: KeyedBackend::open(setup(), &dir, MAX_PARALLELISM, groups).unwrap(),
+            backend: KeyedBackend::open(setup(0), &dir, MAX_PARALLELISM, groups).unwrap(),
             world,
             sums: BTreeMap::new(),
             registry: SharedStateRegistry::default(),
             store: Vec::new(),
             last_used: BTreeMap::new(),
             confirmed: BTreeSet::new(),
+            written: BTreeMap::new(),
+            untold: Vec::new(),
             next: 1,
+            attempt: 0,
         }
     }
 
@@ -115,6 +127,13 @@ impl Life {
                 *self.sums.entry(*key).or_default() += value;
             }
             Op::Checkpoint(fate) => self.checkpoint(*fate),
+            Op::Tell => {
+                if !self.untold.is_empty() {
+                    let (id, names) = self.untold.remove(0);
+                    self.backend.on_complete(id);
+                    self.confirmed = names;
+                }
+            }
             Op::Compact => {
                 self.backend.compact(0).unwrap();
             }
@@ -131,6 +150,9 @@ impl Life {
         self.backend.compact_if_due(0).unwrap();
         let handle = snapshot.write((id, None), "sum-0", &**storage).unwrap();
         self.check_base(id, &handle);
+        let new = handle.shared().filter(|file| file.created_by == id);
+        let names = new.filter_map(|file| file.stream.shared_name());
+        self.written.extend(names.map(|name| (file_name(name), id)));
         self.backend.on_written(id, &handle);
         let state = SubtaskState {
             keyed: Some(handle.clone()),
@@ -151,6 +173,9 @@ impl Life {
                 if fate == Fate::Confirmed {
                     self.backend.on_complete(id);
                     self.confirmed = shared_names(&handle);
+                    self.untold.clear();
+                } else {
+                    self.untold.push((id, shared_names(&handle)));
                 }
                 let entries = self.entries();
                 self.store.push(Retained {
@@ -188,12 +213,20 @@ impl Life {
         };
         let index = place - back % self.store.len();
         let handle = self.store[index].handle.clone();
+        self.attempt += 1;
+        self.untold.clear();
         let dir = self.world.fresh_dir();
         let groups = 0..=MAX_PARALLELISM - 1;
         let storage = &*self.world.storage;
-        self.backend =
-            KeyedBackend::restore(setup(), &dir, MAX_PARALLELISM, groups, &[&handle], storage)
-                .unwrap();
+        self.backend = KeyedBackend::restore(
+            setup(self.attempt),
+            &dir,
+            MAX_PARALLELISM,
+            groups,
+            &[&handle],
+            storage,
+        )
+        .unwrap();
         self.confirmed = shared_names(&handle);
         let entries = &self.store[index].entries;
         self.sums = entries
@@ -223,9 +256,9 @@ impl Life {
         let lowest = self.store.iter().map(|it| it.id).min();
         let mut there = names_in(&folder);
         there.retain(|name| {
-            // Files that only a checkpoint since the oldest retained one has written may still be there.
-            let by = name.split('.').nth(1).unwrap().parse().unwrap();
-            lowest.is_some_and(|lowest| CheckpointId(by) < lowest)
+            // What a checkpoint since the oldest retained one has written may be of one that is given up.
+            let by = self.written[name];
+            lowest.is_some_and(|lowest| by < lowest)
         });
         // One that was aborted keeps what it has referred to, until it is older than all that are retained.
         let used = self.last_used.iter();

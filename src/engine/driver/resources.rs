@@ -256,6 +256,7 @@ impl Resources {
         (setup, attempt): (BackendSetup, u32),
         state: Option<(&dyn CheckpointStorage, &Assigned)>,
     ) -> Result<KeyedBackend, String> {
+        let setup = BackendSetup { attempt, ..setup };
         let dir = self.dir.join(format!("state-{attempt}-{}", subtask.id));
         let (max, groups) = (subtask.max_parallelism, subtask.key_groups.clone());
         let state = match state {
@@ -342,6 +343,7 @@ pub fn setup_of(config: &JobConfig, is_stepped: bool) -> BackendSetup {
         options: config.state,
         is_stepped,
         continues: false,
+        attempt: 0,
     }
 }
 

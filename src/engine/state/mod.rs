@@ -78,6 +78,9 @@ pub struct BackendSetup {
     pub is_stepped: bool,
     /// What is restored lies where the next snapshots go, which may refer to it.
     pub continues: bool,
+    /// Not the same for any two backends of an operator's subtask in one run: a file's name there and this say what is
+    /// in it.
+    pub attempt: u32,
 }
 
 impl From<BackendKind> for BackendSetup {
@@ -87,6 +90,7 @@ impl From<BackendKind> for BackendSetup {
             options: StateOptions::default(),
             is_stepped: true,
             continues: false,
+            attempt: 0,
         }
     }
 }

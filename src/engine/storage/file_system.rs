@@ -141,6 +141,7 @@ impl FileSystemStorage {
                 target: folder.join(name),
                 folder,
                 checkpoint,
+                replaces: false,
             },
             bytes,
         )

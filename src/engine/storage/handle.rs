@@ -49,7 +49,7 @@ impl StreamHandle {
 /// A file of RocksDB with its entries, which later checkpoints need not upload again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedFile {
-    /// The checkpoint that has uploaded it.
+    /// The checkpoint that has uploaded it, as this handle knows: the same file may have been uploaded again since.
     pub created_by: CheckpointId,
     /// What its entries take, in bytes: the same on every machine, other than the file's size.
     pub entry_bytes: u64,

@@ -63,7 +63,7 @@ pub trait CheckpointStorage: Send + Sync {
     ) -> Result<StreamHandle, StorageError>;
 
     /// Keep `bytes` as a file called `name` that later checkpoints may refer to, too (Flink: `CheckpointedStateScope`
-    /// `SHARED`). It stays when `checkpoint` is discarded, until [`retain_shared`](Self::retain_shared) finds no use for it. What is small
+    /// `SHARED`). A file of that name may be there: then it is the same, or is about to be removed. It stays when `checkpoint` is discarded, until [`retain_shared`](Self::retain_shared) finds no use for it. What is small
     /// enough lies in its handle, as with [`write_stream`](Self::write_stream).
     ///
     /// # Errors

@@ -53,8 +53,15 @@ pub fn kept(history: &History) -> Vec<Violation> {
                 files: used,
                 ..
             } => {
+                for file in used.iter().filter(|file| file.created_by == *checkpoint) {
+                    files.deleted.remove(&file.name);
+                }
                 let gone = used.iter().find(|file| files.deleted.contains(&file.name));
-                if let Some(gone) = gone {
+                let story = history.checkpoints.get(checkpoint);
+                let is_over = story
+                    .and_then(|story| story.aborted)
+                    .is_some_and(|(end, _)| end < at);
+                if let Some(gone) = gone.filter(|_| !is_over) {
                     let text = format!(
                         "checkpoint {checkpoint} refers to {}, which is deleted",
                         gone.name

@@ -207,6 +207,7 @@ impl RocksDbBackend {
             folder,
             owned: self.owned,
             size_bytes: self.size_bytes,
+            attempt: self.setup.attempt,
             canonical: (self.declared.headers(), deadline),
             tables: self.tables.clone(),
             base: is_incremental.then(|| self.uploads.base()),

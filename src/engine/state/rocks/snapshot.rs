@@ -25,6 +25,8 @@ pub struct RocksDbSnapshot {
     pub(super) folder: OwnedFolder,
     pub(super) owned: OwnedGroups,
     pub(super) size_bytes: u64,
+    /// See [`crate::engine::state::BackendSetup::attempt`].
+    pub(super) attempt: u32,
     /// For the canonical format: which states these are, and what is left out.
     pub(super) canonical: (Vec<StateHeader>, Option<Deadline>),
     /// Which of them have entries, and what those take.
@@ -85,10 +87,11 @@ impl RocksDbSnapshot {
                         None => SharedFile {
                             created_by: checkpoint,
                             entry_bytes,
-                            // Checkpoints' numbers are never used twice, so neither is this name.
+                            // Files never change: what is uploaded again is the same, and is called the same, so that
+                            // it does not matter which of the two a later checkpoint has known.
                             stream: storage.write_shared(
                                 checkpoint,
-                                &format!("{owner}.{checkpoint}.{name}"),
+                                &format!("{owner}.{}.{name}", self.attempt),
                                 &self.read(&name)?,
                             )?,
                         },

@@ -14,6 +14,8 @@ pub(super) struct Part {
     /// That of the checkpoint, which must be there still when the file is complete.
     pub folder: PathBuf,
     pub checkpoint: CheckpointId,
+    /// There may be one of the same name and content.
+    pub replaces: bool,
 }
 
 impl Part {
@@ -35,7 +37,7 @@ impl Part {
         if !self.folder.is_dir() {
             return Err(self.error("write", ErrorKind::NotFound.into()));
         }
-        if self.target.exists() {
+        if !self.replaces && self.target.exists() {
             return Err(self.error("write", ErrorKind::AlreadyExists.into()));
         }
         fs::rename(&self.path, &self.target).map_err(|source| self.error("write", source))

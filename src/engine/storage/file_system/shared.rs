@@ -36,10 +36,11 @@ impl FileSystemStorage {
         let target = self.shared_file(name);
         self.make_shared_folder()?;
         let part = Part {
-            path: target.with_file_name(format!(".part-{}", state_file_name(name))),
+            path: target.with_file_name(format!(".part-{checkpoint}-{}", state_file_name(name))),
             target,
             folder: self.folder(checkpoint),
             checkpoint,
+            replaces: true,
         };
         self.lock_shared().insert(name.to_owned(), checkpoint);
         self.write_part(&part, bytes)?;
