@@ -36,6 +36,13 @@ pub fn seeds(text: &str) -> Result<(u64, u64), String> {
 
 pub fn fuzz(args: &FuzzArgs) -> Exit {
     let (first, end) = args.seeds;
+    if let Some(folder) = &args.out
+        && let Err(error) = std::fs::create_dir_all(folder)
+    {
+        let folder = folder.display();
+        eprintln!("Failing jobs cannot be written into {folder}: {error}. Choose another --out.");
+        return Exit::CannotRun;
+    }
     let limits = Limits {
         until_us: args.max_ms.map(|ms| ms.saturating_mul(1000)),
         ..Limits::default()

@@ -101,7 +101,14 @@ pub struct KeyedValue {
 /// The snapshots in `dir`.
 pub fn list(dir: &Path, format: ReportFormat) -> Exit {
     if !dir.is_dir() {
-        eprintln!("There is no folder {}. Check its name.", dir.display());
+        let path = dir.display();
+        if dir.exists() {
+            eprintln!(
+                "{path} is no folder. Name the folder in which savepoints or checkpoints lie."
+            );
+        } else {
+            eprintln!("There is no folder {path}. Check its name.");
+        }
         return Exit::BadFile;
     }
     let found = match find_snapshots(dir) {

@@ -79,3 +79,16 @@ fn a_failing_seed_and_its_second_job_can_be_replayed_from_their_files() {
         }
     }
 }
+
+/// Breaks if hours of fuzzing end with nowhere to write what they have found.
+#[test]
+fn a_folder_that_cannot_be_is_told_before_the_first_seed() {
+    let dir = tempfile::tempdir().unwrap();
+    let blocked = dir.path().join("file");
+    fs::write(&blocked, "in the way").unwrap();
+    let blocked = blocked.to_str().unwrap();
+    let output = lockgate(&["fuzz", "--seeds", "0..1", "--max-ms", "0", "--out", blocked]);
+    assert_eq!(output.status.code(), Some(4));
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("Choose another --out."), "{told}");
+}

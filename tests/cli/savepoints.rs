@@ -169,6 +169,11 @@ fn what_is_no_savepoint_is_refused_in_a_sentence() {
         ])
     };
     assert!(from(&dir.path().join("nowhere")).contains("there is no such folder"));
+    assert!(!cfg!(unix) || from(Path::new("/dev/null")).contains("it is no folder"));
+    let listed = lockgate(&["savepoints", text(&savepoint.join("_metadata"))]);
+    assert_eq!(listed.status.code(), Some(1));
+    let told = String::from_utf8(listed.stderr).unwrap();
+    assert!(told.contains("_metadata is no folder"), "{told}");
     let told = from(dir.path());
     assert!(told.contains("it only contains some"), "{told}");
     assert!(told.contains(text(&savepoint)), "it names one: {told}");

@@ -123,6 +123,9 @@ fn what_is_there(folder: &Path, others: &[PathBuf]) -> String {
         None if folder.is_dir() => {
             "it has no _metadata file. Name a folder such as savepoint-… or chk-3".to_owned()
         }
+        None if folder.exists() => {
+            "it is no folder. Name one such as savepoint-… or chk-3".to_owned()
+        }
         None => "there is no such folder. Check its name".to_owned(),
     }
 }
