@@ -197,9 +197,10 @@ fn end(parser: &mut lexopt::Parser, result: Invocation) -> Result<Invocation, St
 }
 
 fn word(parser: &mut lexopt::Parser, option: &str) -> Result<OsString, String> {
-    parser
-        .value()
-        .map_err(|_| format!("{option} needs a value."))
+    let word = parser.value();
+    word.ok()
+        .filter(|word| !word.is_empty())
+        .ok_or_else(|| format!("{option} needs a value."))
 }
 
 fn setting(parser: &mut lexopt::Parser) -> Result<(String, String), String> {
@@ -214,11 +215,6 @@ fn setting(parser: &mut lexopt::Parser) -> Result<(String, String), String> {
 /// A folder, from wherever the command was given: a job's own paths are relative to its file.
 fn folder(parser: &mut lexopt::Parser, option: &str) -> Result<PathBuf, String> {
     let word = word(parser, option)?;
-    if word.is_empty() {
-        return Err(format!(
-            "{option} needs a folder, and its name is empty here."
-        ));
-    }
     std::path::absolute(&word)
         .map_err(|error| format!("{option} {:?} is no folder: {error}.", word.display()))
 }
@@ -334,6 +330,8 @@ mod tests {
             ("fuzz --seeds 9", "A..B"),
             ("run a --seed x", "whole number"),
             ("run a --seed", "needs a value"),
+            ("run a --from=", "--from needs a value"),
+            ("run a --savepoint-dir=", "--savepoint-dir needs a value"),
             ("run a --backend disk", "heap or rocksdb"),
             ("run a --report xml", "text or json"),
             ("run a --from", "needs a value"),
