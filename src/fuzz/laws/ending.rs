@@ -167,9 +167,48 @@ fn factors(job: &JobGraph, from: &Uid, to: &Uid) -> Option<Vec<Decimal>> {
     Some(all)
 }
 
-/// Breaks if subtasks finish before a checkpoint holds their last records.
-pub fn final_checkpoint(history: &History) -> Vec<Violation> {
+/// A savepoint that drains the job is one of the end of all data.
+fn undrained(history: &History) -> Vec<Violation> {
     let mut found = Vec::new();
+    for (id, story) in &history.checkpoints {
+        let drains = matches!(
+            story.kind,
+            CheckpointKind::StopWithSavepoint { drain: true, .. }
+        );
+        if !drains || story.completed.is_none() {
+            continue;
+        }
+        for (subtask, index) in &story.captures {
+            let at = history.captures[*index].at;
+            let step = history.events[at].step;
+            let end = history.events.partition_point(|event| event.step <= step);
+            let mut ended = false;
+            for event in &history.events[..end] {
+                match event.kind {
+                    EventKind::SubtaskStatus {
+                        subtask: it,
+                        status,
+                    } if it == *subtask => {
+                        ended = status == SubtaskStatus::EndOfData;
+                    }
+                    _ => {}
+                }
+            }
+            if !ended {
+                let name = history.plan.subtask_name(*subtask);
+                let text = format!(
+                    "{name} is not at the end of its data in savepoint {id}, which drains it"
+                );
+                found.push(violation(32, at, text));
+            }
+        }
+    }
+    found
+}
+
+/// Breaks if subtasks finish before a checkpoint holds their last records, or if a drain does not end the data.
+pub fn final_checkpoint(history: &History) -> Vec<Violation> {
+    let mut found = undrained(history);
     let mut at_end = vec![None; history.plan.subtasks.len()];
     for (at, event) in history.events.iter().enumerate() {
         let EventKind::SubtaskStatus { subtask, status } = event.kind else {
