@@ -35,10 +35,13 @@ pub fn write(chance: &mut Chance, job: &mut JobGraph) {
     job.script = script;
 }
 
-/// A savepoint that fails at a subtask after a newer checkpoint has been completed: chance alone hardly ever comes to that.
-/// It is drawn after all else, from a chance of its own, so that it changes no other job.
+/// What chance alone hardly ever comes to: a savepoint that fails at a subtask after a newer checkpoint has been completed;
+/// a drain where no barrier goes out. It is drawn after all else, from a chance of its own, so that it changes no other job.
 pub fn add_plot(chance: &mut Chance, job: &mut JobGraph) {
     let config = &mut job.config.checkpointing;
+    if config.mode == CheckpointMode::StopTheWorld && chance.percent(20) {
+        return add_drain(chance, job);
+    }
     if config.unaligned || config.mode == CheckpointMode::StopTheWorld || !chance.percent(6) {
         return;
     }
@@ -66,6 +69,17 @@ pub fn add_plot(chance: &mut Chance, job: &mut JobGraph) {
             when: When::AtMs(begin_ms + after_ms),
             command,
         }));
+}
+
+fn add_drain(chance: &mut Chance, job: &mut JobGraph) {
+    job.config.savepoint_dir = Some("savepoints".into());
+    job.script.push(ScriptEntry {
+        when: When::AtMs(chance.between(0, 1_000)),
+        command: Command::StopWithSavepoint {
+            format: chance.one_of(&SavepointFormat::ALL),
+            drain: true,
+        },
+    });
 }
 
 /// A job that waits for a person needs one.

@@ -1,9 +1,11 @@
 //! Laws 1–4, 6, 8: what a checkpoint holds.
 
+use std::collections::BTreeSet;
+
 use super::multiplicity::{self, Tally};
 use super::{History, Violation, violation};
-use crate::engine::event::EventKind;
-use crate::fuzz::history::{Capture, Lane, Story};
+use crate::engine::event::{EventKind, JobStatus};
+use crate::fuzz::history::{Capture, Lane, Sent, Story};
 use crate::model::{
     Alignment, ChannelId, CheckpointId, CheckpointMode, Record, StreamElement, StreamEvent,
 };
@@ -118,9 +120,9 @@ pub fn at_least_once(history: &History) -> Vec<Violation> {
         .collect()
 }
 
-/// Breaks if in-flight records are forgotten, kept twice, or kept though they came after the barrier.
+/// Breaks if in-flight records are forgotten, kept twice, put back in another order, or kept though they came after the barrier.
 pub fn in_flight(history: &History) -> Vec<Violation> {
-    let mut found = Vec::new();
+    let mut found = out_of_order(history);
     for side in sides(history) {
         let Some(story) = history.checkpoints.get(&side.capture.checkpoint) else {
             continue;
@@ -128,17 +130,58 @@ pub fn in_flight(history: &History) -> Vec<Violation> {
         if story.completed.is_none() || !can_be_unaligned(side.alignment) {
             continue;
         }
-        // Where no barrier comes any more, the end of the channel stands for it.
-        let before = match side.lane.barrier(side.capture.checkpoint) {
-            Some(_) => side.before,
-            None => side.lane.sent_before(side.lane.ended().unwrap_or(0)),
-        };
         let kept: &[Record] = story.persisted.get(&side.channel).map_or(&[], |kept| kept);
-        let range = side.taken.min(before)..before;
-        let wanted = side.lane.records[range].iter().map(|sent| &sent.what);
+        let wanted = before_barrier(&side).iter().map(|sent| &sent.what);
         if !same_records(wanted, kept) {
             let what = format!(", {} are kept", kept.len());
             found.push(violation(3, side.capture.at, tell(history, &side, &what)));
+        }
+    }
+    found
+}
+
+/// What came before the barrier, and was not taken before the snapshot. Where no barrier comes any more, the end of the
+/// channel stands for it.
+fn before_barrier<'a>(side: &Side<'a>) -> &'a [Sent<Record>] {
+    let before = match side.lane.barrier(side.capture.checkpoint) {
+        Some(_) => side.before,
+        None => side.lane.sent_before(side.lane.ended().unwrap_or(0)),
+    };
+    &side.lane.records[side.taken.min(before)..before]
+}
+
+/// A channel begins again with what it held, in its order: what was at the receiver comes before what was at the sender.
+fn out_of_order(history: &History) -> Vec<Violation> {
+    let mut found = Vec::new();
+    let mut from = None;
+    let mut seen = BTreeSet::new();
+    let sides = sides(history);
+    for (at, event) in history.events.iter().enumerate() {
+        let channel = match &event.kind {
+            EventKind::JobStatus(JobStatus::Restoring { from: id }) => {
+                from = *id;
+                seen.clear();
+                continue;
+            }
+            EventKind::InFlightRestored { channel, .. } if seen.insert(*channel) => *channel,
+            _ => continue,
+        };
+        let is_it = |side: &&Side| side.channel == channel && Some(side.capture.checkpoint) == from;
+        // None: the snapshot is another run's, whose channels are not known.
+        let (Some(side), Some(lane)) = (sides.iter().find(is_it), history.lane_at(channel, at))
+        else {
+            continue;
+        };
+        let held = before_barrier(side);
+        let again = lane.records.iter().map(|sent| &sent.what);
+        if !held
+            .iter()
+            .map(|sent| &sent.what)
+            .eq(again.take(held.len()))
+        {
+            let name = history.plan.channel_name(channel);
+            let text = format!("{name} does not begin again with what it held, in its order");
+            found.push(violation(3, at, text));
         }
     }
     found
