@@ -76,7 +76,7 @@ pub(super) fn can_be_unaligned(alignment: Alignment) -> bool {
 }
 
 fn tell(history: &History, side: &Side, what: &str) -> String {
-    if side.too_early {
+    if side.too_early && !can_be_unaligned(side.alignment) {
         return format!(
             "snapshot {} is taken before the barrier was on {}",
             side.capture.checkpoint,
