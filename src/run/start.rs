@@ -1,6 +1,5 @@
 //! What a run starts from: a snapshot of another run, or one that lies in a folder.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -41,9 +40,10 @@ impl Start {
         storage
             .verify(metadata.checkpoint)
             .map_err(|error| refused(&error))?;
-        let folder = storage.location().map(Path::to_owned).unwrap_or_default();
         let copy = WorkDir::create(None).map_err(|error| refused(&error))?;
-        copy_files(&folder, &copy.path().join(SNAPSHOT)).map_err(|error| refused(&error))?;
+        storage
+            .copy_to(&copy.path().join(SNAPSHOT))
+            .map_err(|error| refused(&error))?;
         Ok(Self {
             checkpoint: metadata.checkpoint,
             storage: Arc::new(storage),
@@ -89,9 +89,10 @@ impl Start {
             return Ok(self.point());
         };
         let folder = scratch.join(SNAPSHOT);
-        copy_files(&copy.path().join(SNAPSHOT), &folder).map_err(|error| {
+        let snapshot = FileSystemStorage::single(&copy.path().join(SNAPSHOT), 0);
+        snapshot.copy_to(&folder).map_err(|error| {
             RunError(format!(
-                "What the run started from cannot be copied: {error}. Free some space."
+                "What the run started from cannot be copied: {error}."
             ))
         })?;
         Ok(self.point_at(Arc::new(FileSystemStorage::single(&folder, 0))))
@@ -105,16 +106,4 @@ impl Start {
             allow_non_restored_state: self.allow_non_restored_state,
         }
     }
-}
-
-/// The files of `from`, without folders in it, in the new folder `to`.
-fn copy_files(from: &Path, to: &Path) -> std::io::Result<()> {
-    fs::create_dir(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        if entry.file_type()?.is_file() {
-            fs::copy(entry.path(), to.join(entry.file_name()))?;
-        }
-    }
-    Ok(())
 }

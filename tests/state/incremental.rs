@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lockgate::engine::coordinator::SharedStateRegistry;
 use lockgate::engine::state::{BackendSetup, KeyedBackend};
-use lockgate::engine::storage::{KeyedStateHandle, SHARED, SubtaskState};
+use lockgate::engine::storage::{
+    CheckpointStorage, FileSystemStorage, KeyedStateHandle, SHARED, SubtaskState,
+};
 use lockgate::model::{BackendKind, CheckpointId, Decimal, Key, StateOptions};
 use proptest::prelude::*;
 
@@ -360,4 +362,26 @@ fn the_folder_holds_what_the_retained_checkpoints_refer_to() {
     let folder = life.world.checkpoints().join(SHARED);
     assert_eq!(names_in(&folder), needed.into_iter().collect::<Vec<_>>());
     assert_eq!(life.store.len(), RETAINED);
+}
+
+/// Breaks if a copy of an incremental checkpoint lacks the files that it shares, or takes along what others have put
+/// there.
+#[test]
+fn a_copy_of_a_checkpoint_has_its_shared_files_beside_it() {
+    let mut life = Life::new();
+    for round in 0..2 {
+        life.play(&Op::Add(round, 5));
+        life.play(&Op::Checkpoint(Fate::Confirmed));
+    }
+    let id = life.store[1].id;
+    let folder = life.world.checkpoints().join(format!("chk-{id}"));
+    std::fs::write(folder.join("notes.txt"), "mine").unwrap();
+    let (original, _) = FileSystemStorage::open_snapshot(&folder).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let to = dir.path().join("copy");
+    original.copy_to(&to).unwrap();
+    let copy = FileSystemStorage::single(&to, 0);
+    copy.verify(id).unwrap();
+    assert_eq!(names_in(&dir.path().join(SHARED)).len(), 2);
+    assert!(!to.join("notes.txt").exists());
 }

@@ -1,4 +1,4 @@
-//! What is deleted of a snapshot that lies in a person's folder: its own files, and nothing else.
+//! A snapshot that lies in a person's folder: what is deleted or copied of it are its own files, and nothing else.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -36,6 +36,42 @@ impl FileSystemStorage {
         let _ = fs::remove_dir(&self.root);
         Ok(())
     }
+}
+
+impl FileSystemStorage {
+    /// Copy the one snapshot that this is into the new folder `to`, and the shared files that it refers to beside that.
+    /// Other things that lie in its folder stay where they are.
+    ///
+    /// # Errors
+    /// The metadata or a file cannot be read, or the copy cannot be written.
+    pub fn copy_to(&self, to: &Path) -> Result<(), StorageError> {
+        let metadata_file = self.root.join(METADATA);
+        let metadata =
+            CheckpointMetadata::decode(&metadata_file, &read_file(&metadata_file)?, None)?;
+        fs::create_dir(to).map_err(StorageError::io("make the folder", to))?;
+        let copy = Self::single(to, 0);
+        for stream in metadata.streams() {
+            match stream {
+                StreamHandle::Inline(_) => {}
+                StreamHandle::File { name, .. } => {
+                    let name = state_file_name(name);
+                    copy_file(&self.root.join(&name), &to.join(&name))?;
+                }
+                StreamHandle::Shared { name, .. } => {
+                    let folder = copy.shared_folder();
+                    fs::create_dir_all(&folder)
+                        .map_err(StorageError::io("make the folder", &folder))?;
+                    copy_file(&self.shared_file(name), &copy.shared_file(name))?;
+                }
+            }
+        }
+        copy_file(&metadata_file, &to.join(METADATA))
+    }
+}
+
+fn copy_file(from: &Path, to: &Path) -> Result<(), StorageError> {
+    fs::copy(from, to).map_err(StorageError::io("copy", from))?;
+    Ok(())
 }
 
 fn remove_file(file: &Path) -> Result<(), StorageError> {
