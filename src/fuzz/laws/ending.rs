@@ -232,7 +232,10 @@ pub fn final_checkpoint(history: &History) -> Vec<Violation> {
                     story.completed.is_some_and(|done| done < at)
                         && capture.is_some_and(|capture| capture.step >= since)
                 });
-                if !confirmed {
+                // Its inputs had finished, and the news of that came after its snapshot. A source would have read on.
+                let is_source = history.plan.subtask(subtask).inputs.is_empty();
+                let may_stop = !is_source && has_stopped(history, (subtask, at));
+                if !confirmed && !may_stop {
                     let name = history.plan.subtask_name(subtask);
                     let text = format!("{name} finishes without a checkpoint of its end");
                     found.push(violation(32, at, text));
@@ -246,14 +249,19 @@ pub fn final_checkpoint(history: &History) -> Vec<Violation> {
 
 /// A savepoint that the job stops with is complete, or the subtask had finished before the checkpoint that it began from.
 fn may_finish_early(history: &History, (subtask, at): (SubtaskId, usize)) -> bool {
-    let is_stopped = history.checkpoints.values().any(|story| {
-        matches!(story.kind, CheckpointKind::StopWithSavepoint { .. })
-            && story.captures.contains_key(&subtask)
-            && story.completed.is_some_and(|done| done < at)
-    });
     let restores = history.restores.iter();
     let mut own = restores.filter(|restore| restore.subtask == subtask && restore.at < at);
     let from = own.next_back().and_then(|restore| restore.from);
     let story = from.and_then(|from| history.checkpoints.get(&from));
-    is_stopped || story.is_some_and(|story| story.finished.contains(&subtask))
+    has_stopped(history, (subtask, at))
+        || story.is_some_and(|story| story.finished.contains(&subtask))
+}
+
+/// A savepoint that the job stops with, and of which the subtask is part, is complete by then.
+fn has_stopped(history: &History, (subtask, at): (SubtaskId, usize)) -> bool {
+    history.checkpoints.values().any(|story| {
+        matches!(story.kind, CheckpointKind::StopWithSavepoint { .. })
+            && story.captures.contains_key(&subtask)
+            && story.completed.is_some_and(|done| done < at)
+    })
 }
