@@ -16,4 +16,5 @@ mod lifecycle;
 mod refusals;
 mod rescaling;
 mod snapshots;
+mod stored;
 mod support;

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::engine::storage::{CheckpointMetadata, CheckpointStorage, StorageError, StreamHandle};
+use crate::engine::storage::{
+    CheckpointMetadata, CheckpointStorage, StorageError, StoredFile, StreamHandle,
+};
 use crate::model::CheckpointId;
 
 /// Writes only the first half of each stream, and hands out handles as for the whole of it.
@@ -77,6 +79,18 @@ impl CheckpointStorage for TornStorage<'_> {
 
     fn stored_bytes(&self, checkpoint: CheckpointId) -> Result<u64, StorageError> {
         self.0.stored_bytes(checkpoint)
+    }
+
+    fn stored_files(&self) -> Result<Vec<StoredFile>, StorageError> {
+        self.0.stored_files()
+    }
+
+    fn path_of(&self, handle: &StreamHandle) -> Option<String> {
+        self.0.path_of(handle)
+    }
+
+    fn delete_stored(&self, path: &str) -> Result<(), StorageError> {
+        self.0.delete_stored(path)
     }
 
     fn location(&self) -> Option<&Path> {

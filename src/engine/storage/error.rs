@@ -52,6 +52,9 @@ pub enum StorageError {
         limit_bytes: u64,
     },
 
+    #[error("“{path}” cannot be deleted: {reason}")]
+    NotDeletable { path: String, reason: &'static str },
+
     #[error("{} is missing. Take another checkpoint or savepoint", file.display())]
     Missing { file: PathBuf },
 
@@ -157,6 +160,7 @@ impl StorageError {
             | Self::AlreadyWritten { .. }
             | Self::Oversize { .. }
             | Self::FrameSize { .. }
+            | Self::NotDeletable { .. }
             | Self::NotInMemory { .. } => false,
         }
     }

@@ -3,6 +3,7 @@
 mod opened;
 mod part;
 mod shared;
+mod stored;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,7 +13,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::file_name::state_file_name;
 use super::snapshots::snapshots_in;
-use super::{CheckpointMetadata, CheckpointStorage, StorageError, StreamHandle};
+use super::stored::{checkpoint_of_folder, folder_name};
+use super::{CheckpointMetadata, CheckpointStorage, StorageError, StoredFile, StreamHandle};
 use crate::model::CheckpointId;
 use part::{Part, read_checked, remove_folder, sync_folder};
 
@@ -102,7 +104,7 @@ impl FileSystemStorage {
 
     fn folder(&self, checkpoint: CheckpointId) -> PathBuf {
         match self.layout {
-            Layout::Many => self.root.join(format!("chk-{checkpoint}")),
+            Layout::Many => self.root.join(folder_name(checkpoint)),
             Layout::Single | Layout::Opened => self.root.clone(),
         }
     }
@@ -186,14 +188,6 @@ fn free_name(path: PathBuf) -> PathBuf {
 
 fn is_empty(folder: &Path) -> bool {
     fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
-}
-
-/// The checkpoint whose folder is called `name`.
-fn checkpoint_of_folder(name: &str) -> Option<CheckpointId> {
-    let number = name.strip_prefix("chk-")?;
-    let id: u64 = number.parse().ok()?;
-    // Not "+3", not "03".
-    (id.to_string() == number).then_some(CheckpointId(id))
 }
 
 impl CheckpointStorage for FileSystemStorage {
@@ -348,6 +342,18 @@ impl CheckpointStorage for FileSystemStorage {
         let streams = metadata.iter().flat_map(CheckpointMetadata::streams);
         let shared = streams.filter(|stream| stream.shared_name().is_some());
         Ok(own_bytes + shared.map(StreamHandle::size_bytes).sum::<u64>())
+    }
+
+    fn stored_files(&self) -> Result<Vec<StoredFile>, StorageError> {
+        self.files()
+    }
+
+    fn path_of(&self, handle: &StreamHandle) -> Option<String> {
+        self.path_in_storage(handle)
+    }
+
+    fn delete_stored(&self, path: &str) -> Result<(), StorageError> {
+        self.delete(path)
     }
 
     fn location(&self) -> Option<&Path> {

@@ -1,10 +1,12 @@
 //! Checkpoints in the JobManager's heap: gone with the run, and small.
 
+mod stored;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{CheckpointMetadata, CheckpointStorage, StorageError, StreamHandle};
+use super::{CheckpointMetadata, CheckpointStorage, StorageError, StoredFile, StreamHandle};
 use crate::model::CheckpointId;
 
 /// Keeps every stream in its handle, and so all state in the metadata (Flink: `JobManagerCheckpointStorage`).
@@ -19,7 +21,8 @@ pub struct MemoryStorage {
 /// A checkpoint that was begun and not discarded.
 #[derive(Debug, Default)]
 struct Slot {
-    stream_bytes: u64,
+    /// What was written so far, by file name, and its size in bytes. The bytes are in the handles.
+    streams: BTreeMap<String, u64>,
     metadata: Option<Vec<u8>>,
 }
 
@@ -89,7 +92,7 @@ impl CheckpointStorage for MemoryStorage {
         let slot = slots
             .get_mut(&checkpoint)
             .ok_or(StorageError::NotOpen { checkpoint })?;
-        slot.stream_bytes += size_bytes;
+        slot.note(name, size_bytes);
         Ok(StreamHandle::Inline(bytes.into()))
     }
 
@@ -179,8 +182,20 @@ impl CheckpointStorage for MemoryStorage {
         // The streams are in the metadata as soon as there is one.
         Ok(match &slot.metadata {
             Some(bytes) => bytes.len() as u64,
-            None => slot.stream_bytes,
+            None => slot.stream_bytes(),
         })
+    }
+
+    fn stored_files(&self) -> Result<Vec<StoredFile>, StorageError> {
+        Ok(self.files())
+    }
+
+    fn path_of(&self, handle: &StreamHandle) -> Option<String> {
+        Self::path_in_storage(handle)
+    }
+
+    fn delete_stored(&self, path: &str) -> Result<(), StorageError> {
+        self.delete(path)
     }
 
     fn location(&self) -> Option<&Path> {

@@ -20,6 +20,7 @@ mod handle;
 mod memory;
 mod metadata;
 mod snapshots;
+mod stored;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -35,6 +36,7 @@ pub use metadata::{
     ChannelState, CheckpointMetadata, Distribution, ListState, OperatorState, SubtaskState,
 };
 pub use snapshots::{FoundSnapshot, find_snapshots, snapshots_in};
+pub use stored::StoredFile;
 
 /// A place for checkpoints (Flink: `CheckpointStorage`, `CheckpointStorageLocation`, `CheckpointStreamFactory`).
 ///
@@ -134,6 +136,24 @@ pub trait CheckpointStorage: Send + Sync {
     /// # Errors
     /// There is no such checkpoint, or the folder cannot be read.
     fn stored_bytes(&self, checkpoint: CheckpointId) -> Result<u64, StorageError>;
+
+    /// All that is there now, complete or not, sorted by path. Read from the real folder, or the real memory.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    fn stored_files(&self) -> Result<Vec<StoredFile>, StorageError>;
+
+    /// Where the stream lies, as a path of [`stored_files`](Self::stored_files): if it is not among those, it is missing.
+    /// None: inside the metadata itself.
+    fn path_of(&self, handle: &StreamHandle) -> Option<String>;
+
+    /// Remove one file by its path, or a whole checkpoint by its folder's (`chk-3`), as a person with a file manager
+    /// would: nobody is told. Shared files stay when a whole checkpoint goes.
+    ///
+    /// # Errors
+    /// [`StorageError::NotDeletable`], and nothing is changed: it is neither a path of
+    /// [`stored_files`](Self::stored_files), letter by letter, nor a checkpoint's folder. Or the disk's.
+    fn delete_stored(&self, path: &str) -> Result<(), StorageError>;
 
     /// The folder that a person can look into.
     fn location(&self) -> Option<&Path>;
