@@ -18,6 +18,8 @@ mod coordinator_laws;
 mod crashes;
 #[path = "engine/cut.rs"]
 mod cut;
+#[path = "engine/deletions.rs"]
+mod deletions;
 #[path = "engine/deployment.rs"]
 mod deployment;
 #[path = "engine/drivers.rs"]

@@ -421,3 +421,40 @@ fn a_checkpoint_folder_keeps_what_the_retention_says() {
         }
     }
 }
+
+/// Breaks if a branch is made without the deletions before it, or if they hit other files there.
+#[test]
+fn a_branch_lacks_what_was_deleted_before_it() {
+    let mut job = job();
+    job.config.storage = StorageKind::FileSystem {
+        inline_threshold_bytes: 0,
+    };
+    let mut run = start(&job);
+    step_until(&mut run, offset_is(5));
+    command(&mut run, Command::Checkpoint);
+    step_until(&mut run, |view| view.store == [CheckpointId(1)]);
+    let path = "chk-1/_metadata".to_owned();
+    command(&mut run, Command::DeleteStored { path });
+    act(&mut run, RunAction::Step);
+    let here = run.view().position;
+    let refusal = |run: &mut Run| {
+        let checkpoint = Some(CheckpointId(1));
+        command(run, Command::Restore { checkpoint });
+        run.recording().events()[here..]
+            .iter()
+            .find(|event| matches!(event.kind, EventKind::CommandRefused { .. }))
+            .cloned()
+            .expect("its metadata is gone")
+    };
+    let first = refusal(&mut run);
+    for _ in 0..3 {
+        act(&mut run, RunAction::Step);
+    }
+    act(&mut run, RunAction::SeekPosition(here));
+    let second = refusal(&mut run);
+    assert_eq!(run.branches().len(), 1);
+    assert_eq!(first, second);
+    run.finish(None, |_| ()).unwrap();
+    let state = run.recording().ledger(run.view()).state.unwrap();
+    assert_eq!((state.zero, state.once, state.more), (0, 10, 0));
+}

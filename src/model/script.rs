@@ -27,6 +27,9 @@ pub enum Command {
     CrashTaskManager { index: u32 },
     /// Merge the files of the databases in which operator `uid` keeps its state.
     Compact { uid: Uid },
+    /// Remove a file of the checkpoint storage (`chk-3/_metadata`, `shared/state-…`), or a whole checkpoint by its folder
+    /// (`chk-3`), as someone with a file manager would: no part of the job is told.
+    DeleteStored { path: String },
     /// Something will go wrong once, the next time there is an occasion for it.
     Inject(Fault),
     /// Cancel what runs and begin again from a completed checkpoint: this one, or the latest.

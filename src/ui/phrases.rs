@@ -23,6 +23,7 @@ pub fn command_words(job: &JobGraph, command: &Command) -> String {
         },
         Command::CrashTaskManager { index } => format!("crash TaskManager {}", index + 1),
         Command::Compact { uid } => format!("compact the files of {}", uid.as_str()),
+        Command::DeleteStored { path } => format!("delete {path}"),
         Command::Inject(fault) => format!(
             "{} at {}",
             fault.kind.name(),

@@ -30,6 +30,8 @@ enum Deed {
     CrashTaskManager(u32),
     Restore,
     Savepoint,
+    /// The metadata of the checkpoint of this number, or all of it.
+    DeleteStored(u64, bool),
     Inject(FaultKind, u32),
 }
 
@@ -52,6 +54,7 @@ fn deed() -> impl Strategy<Value = Deed> {
         1 => (0_u32..3).prop_map(Deed::CrashTaskManager),
         2 => Just(Deed::Restore),
         1 => Just(Deed::Savepoint),
+        1 => (1_u64..5, any::<bool>()).prop_map(|(id, all)| Deed::DeleteStored(id, all)),
         2 => (fault(), 0_u32..2).prop_map(|(kind, subtask)| Deed::Inject(kind, subtask)),
     ]
 }
@@ -135,6 +138,12 @@ fn play_job(mut job: JobGraph, victim: &str, deeds: &[(usize, Deed)], seed: u64)
             Deed::Savepoint => rig.command(&Command::Savepoint {
                 format: SavepointFormat::Canonical,
             }),
+            Deed::DeleteStored(id, is_all) => {
+                let rest = if *is_all { "" } else { "/_metadata" };
+                rig.command(&Command::DeleteStored {
+                    path: format!("chk-{id}{rest}"),
+                });
+            }
             Deed::Inject(kind, subtask) => rig.command(&Command::Inject(Fault {
                 kind: *kind,
                 uid: Uid::new(victim),

@@ -260,6 +260,12 @@ fn script() -> Vec<ScriptEntry> {
         Command::CancelWithSavepoint { format: native },
         Command::Stop,
         Command::Suspend,
+        Command::Compact {
+            uid: "parity".into(),
+        },
+        Command::DeleteStored {
+            path: "chk-3/_metadata".to_owned(),
+        },
     ];
     let commands = begin.into_iter().chain(faults()).chain(end);
     entries.extend((1000..).map(When::AtMs).zip(commands));

@@ -369,7 +369,7 @@ fn script_entry() -> impl Strategy<Value = EntryParts> {
         0..4_u32,
         1..100_000_u64,
         0..3_u8,
-        0..20_u8,
+        0..22_u8,
         any::<bool>(),
     )
 }
@@ -412,8 +412,12 @@ fn entry(job: &JobGraph, parts: EntryParts) -> ScriptEntry {
             subtasks: vec![(uid.clone(), subtask), (uid, 0)],
         },
         11 => Command::CrashTaskManager { index: subtask },
+        12 => Command::Compact { uid },
+        13 => Command::DeleteStored {
+            path: format!("chk-{number}/state-ü “{subtask}”"),
+        },
         other => Command::Inject(Fault {
-            kind: fault_kind(number, other - 12),
+            kind: fault_kind(number, other - 14),
             uid,
             subtask,
         }),

@@ -209,6 +209,7 @@ fn command_name(command: &Command) -> &'static str {
         Command::Restore { .. } => "restore",
         Command::Stop => "cancel",
         Command::Compact { .. } => "compact",
+        Command::DeleteStored { .. } => "delete",
         Command::Suspend => "suspend",
         Command::Savepoint { .. } => "savepoint",
         Command::StopWithSavepoint { .. } => "stop with savepoint",

@@ -44,6 +44,8 @@ pub enum Deed {
     Arm(SubtaskId, Fault),
     /// Merge the files of these subtasks' state.
     Compact(Vec<SubtaskId>),
+    /// Remove this from the run's checkpoint storage. What is not there is refused.
+    DeleteStored(String),
     /// Read this checkpoint (none: the latest), and begin again from it. What cannot be read is refused.
     Restore(Option<CheckpointId>),
     /// The job ends so.
@@ -91,6 +93,7 @@ impl Facts<'_> {
             }
             Command::Inject(fault) => Deed::Arm(self.check_fault(fault)?, fault.clone()),
             Command::Compact { uid } => Deed::Compact(self.find_databases(uid)?),
+            Command::DeleteStored { path } => Deed::DeleteStored(path.clone()),
             Command::Restore { checkpoint } => Deed::Restore(*checkpoint),
             Command::Stop => Deed::End(JobStatus::Canceled),
             Command::Suspend => Deed::End(JobStatus::Suspended),

@@ -1,6 +1,8 @@
 //! Where each checkpoint of a run lies: in the run's storage, or as a savepoint in a place of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+use std::path::MAIN_SEPARATOR;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::resources::SavepointTarget;
@@ -100,6 +102,16 @@ impl Places {
         let _ = self.storage.retain_shared(keep, before);
     }
 
+    /// Remove a file or a checkpoint of the run's own storage, by its path there. Savepoints are a person's, and lie
+    /// elsewhere.
+    ///
+    /// # Errors
+    /// A sentence, and nothing was changed: there is no such thing, or the disk refuses.
+    pub fn delete_stored(&self, path: &str) -> Result<(), String> {
+        let deleted = self.storage.delete_stored(path);
+        deleted.map_err(|error| format!("{}.", told(&error, &*self.storage)))
+    }
+
     /// Delete it. Returns what the recording is told if that is not possible: nothing of the run depends on it.
     #[must_use]
     pub fn discard(&self, checkpoint: CheckpointId) -> Option<EventKind> {
@@ -107,12 +119,23 @@ impl Places {
         if let (Some(target), Some(name)) = (&self.target, self.name_of(checkpoint)) {
             target.drop_empty(&name);
         }
-        let error = discarded.err()?;
-        Some(discard_failed(checkpoint, &error))
+        let reason = format!("{}.", told(&discarded.err()?, &*self.of(checkpoint)));
+        Some(EventKind::DiscardFailed { checkpoint, reason })
     }
 }
 
-/// What a run tells of it.
+/// What is wrong with a storage, as a run tells it: where its folder lies is not for the recording, since a branch does the
+/// same in another one.
+#[must_use]
+pub fn told(error: &impl Display, storage: &dyn CheckpointStorage) -> String {
+    let sentence = error.to_string();
+    match storage.location() {
+        Some(root) => sentence.replace(&format!("{}{MAIN_SEPARATOR}", root.display()), ""),
+        None => sentence,
+    }
+}
+
+/// What a run tells of the snapshot that it was started from.
 #[must_use]
 pub fn discard_failed(checkpoint: CheckpointId, error: &StorageError) -> EventKind {
     EventKind::DiscardFailed {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::assign::{self, Assigned};
 use super::fit;
 use super::key_kinds::key_kind;
+use super::places::told;
 use crate::engine::coordinator::CompletedStore;
 use crate::engine::event::ChannelSide;
 use crate::engine::in_flight::{self, InFlight};
@@ -178,7 +179,7 @@ impl Resources {
         prepared
             .map(|prepared| (id, prepared))
             .map_err(|error| match id {
-                Some(torn) => with_alternatives(torn, &error, store),
+                Some(torn) => with_alternatives(torn, &told(&error, &*self.storage), store),
                 None => error,
             })
     }

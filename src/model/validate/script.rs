@@ -96,6 +96,7 @@ fn command_problem(topology: &Topology, command: &Command) -> Option<String> {
             .find_map(|(uid, subtask)| subtask_problem(topology, uid, *subtask)),
         Command::CrashTaskManager { index } => no_such_task_manager(topology, *index),
         Command::Compact { uid } => operator(topology, uid).err(),
+        Command::DeleteStored { path } => path_problem(path),
         Command::Inject(fault) => fault_problem(topology, fault),
         Command::Restore {
             checkpoint: Some(CheckpointId(0)),
@@ -114,6 +115,19 @@ fn operator<'a>(topology: &Topology<'a>, uid: &Uid) -> Result<&'a Vertex, String
             quoted(uid.as_str())
         )
     })
+}
+
+/// Whether a storage can ever have this: whether it has it then, only the run knows.
+fn path_problem(path: &str) -> Option<String> {
+    let is_name = |name: &str| !matches!(name, "" | "." | "..") && !name.contains(['\\', '\0']);
+    if path.split('/').all(is_name) {
+        return None;
+    }
+    Some(format!(
+        "The script deletes {}, which no checkpoint storage holds: name a file such as chk-1/_metadata, or a checkpoint \
+         such as chk-1.",
+        quoted(path)
+    ))
 }
 
 fn subtask_problem(topology: &Topology, uid: &Uid, subtask: u32) -> Option<String> {

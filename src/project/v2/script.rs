@@ -51,6 +51,8 @@ pub enum Command {
     CrashTaskManager(u32),
     /// `Compact("sum")`: the files of its databases are merged.
     Compact(String),
+    /// `DeleteStored("chk-3/_metadata")`: this file is gone from the checkpoint storage; `"chk-3"`: all of the checkpoint.
+    DeleteStored(String),
     /// `Inject(SyncPart, "sum", 0)`: what goes wrong next at subtask 0 of this operator.
     Inject(Fault, String, u32),
     /// From the latest completed checkpoint.
@@ -155,6 +157,7 @@ impl Command {
             }
             model::Command::CrashTaskManager { index } => Self::CrashTaskManager(*index),
             model::Command::Compact { uid } => Self::Compact(uid.to_string()),
+            model::Command::DeleteStored { path } => Self::DeleteStored(path.clone()),
             model::Command::Inject(fault) => Self::Inject(
                 Fault::from_model(fault.kind),
                 fault.uid.to_string(),
@@ -195,6 +198,7 @@ impl Command {
             Self::Compact(uid) => model::Command::Compact {
                 uid: Uid::new(&uid),
             },
+            Self::DeleteStored(path) => model::Command::DeleteStored { path },
             Self::Inject(kind, uid, subtask) => model::Command::Inject(model::Fault {
                 kind: kind.into_model(),
                 uid: Uid::new(&uid),

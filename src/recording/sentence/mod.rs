@@ -270,6 +270,7 @@ impl Recording {
                 checkpoint: Some(id),
             } => format!("restore checkpoint {id}"),
             Command::Compact { uid } => format!("compact the files of {uid}"),
+            Command::DeleteStored { path } => format!("delete {path} in the checkpoint storage"),
             Command::Stop => "cancel the job".to_owned(),
             Command::Suspend => "suspend the job".to_owned(),
             Command::Savepoint { format } => format!("take a {} savepoint", format.name()),

@@ -283,6 +283,7 @@ fn is_harm(command: &Command) -> bool {
         Command::Crash { .. }
             | Command::CrashSeveral { .. }
             | Command::CrashTaskManager { .. }
+            | Command::DeleteStored { .. }
             | Command::Inject(_)
     )
 }

@@ -77,8 +77,12 @@ impl JobManager<'_> {
     ) -> Result<(), String> {
         let deed = self.facts(attempt).decide(command)?;
         // A checkpoint is read before anything is canceled for it.
-        let restore = match deed {
-            Deed::Restore(checkpoint) => Some(self.load(checkpoint)?),
+        let restore = match &deed {
+            Deed::Restore(checkpoint) => Some(self.load(*checkpoint)?),
+            Deed::DeleteStored(path) => {
+                self.places.delete_stored(path)?;
+                None
+            }
             _ => None,
         };
         let command = command.clone();
@@ -126,8 +130,8 @@ impl JobManager<'_> {
                     self.tell(attempt, id, Control::Compact);
                 }
             }
-            // It needs what was read.
-            Deed::Restore(_) => {}
+            // The one needs what was read, and the other is done already.
+            Deed::Restore(_) | Deed::DeleteStored(_) => {}
             Deed::End(status) => self.set_status(status),
         }
     }

@@ -43,8 +43,12 @@ impl Stepper {
     fn try_command(&mut self, command: &Command, by: CommandOrigin) -> Result<(), String> {
         let deed = self.facts().decide(command)?;
         // A checkpoint is read before anything is canceled for it.
-        let restore = match deed {
-            Deed::Restore(checkpoint) => Some(self.load(checkpoint)?),
+        let restore = match &deed {
+            Deed::Restore(checkpoint) => Some(self.load(*checkpoint)?),
+            Deed::DeleteStored(path) => {
+                self.places.delete_stored(path)?;
+                None
+            }
             _ => None,
         };
         self.net.record(EventKind::CommandAccepted {
@@ -94,8 +98,8 @@ impl Stepper {
                     self.turn(id, |subtask, turn| subtask.on_compact(turn));
                 }
             }
-            // It needs what was read.
-            Deed::Restore(_) => {}
+            // The one needs what was read, and the other is done already.
+            Deed::Restore(_) | Deed::DeleteStored(_) => {}
             Deed::End(status) => self.end_job(status),
         }
     }

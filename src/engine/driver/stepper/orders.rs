@@ -4,7 +4,7 @@ use super::net::{ToTask, Turn};
 use super::{Stepper, Task};
 use crate::engine::coordinator::{Order, Timer};
 use crate::engine::driver::faults::injected;
-use crate::engine::driver::places::discard_failed;
+use crate::engine::driver::places::{discard_failed, told};
 use crate::engine::driver::torn::TornStorage;
 use crate::engine::event::{EventKind, JobStatus};
 use crate::engine::storage::{StorageError, SubtaskState};
@@ -137,7 +137,7 @@ impl Stepper {
             Err(error) => EventKind::SnapshotFailed {
                 subtask: id,
                 checkpoint,
-                reason: error.to_string(),
+                reason: told(error, &*self.places.of(checkpoint)),
             },
         });
         self.turn(id, |subtask, turn: &mut Turn<'_>| {

@@ -178,6 +178,24 @@ fn a_scripted_savepoint_needs_a_folder() {
     }
 }
 
+/// Whether a file is there, only the run knows; some paths can never be.
+#[test]
+fn what_a_script_deletes_could_be_in_a_storage() {
+    let deleting = |path: &str| Command::DeleteStored { path: path.into() };
+    let shared = deleting("shared/state-sum-0.1-000008.sst");
+    let left_over = deleting(".discarded-1/_metadata");
+    let possible = scripted(vec![deleting("chk-1"), shared, left_over]);
+    assert_eq!(possible, [""; 0]);
+    for path in ["", "/etc/passwd", "chk-1/../../x", "chk-1/", "a\\b"] {
+        let problem = scripted(vec![deleting(path)]);
+        let expected = format!(
+            "script 0.command: The script deletes “{path}”, which no checkpoint storage holds: name a file such as \
+             chk-1/_metadata, or a checkpoint such as chk-1."
+        );
+        assert_eq!(problem, [expected]);
+    }
+}
+
 #[test]
 fn scripted_failures_hit_what_is_there() {
     let fault = |kind, uid: &str, subtask| {

@@ -1,6 +1,6 @@
 //! What a script does at a moment: any command of the window, with its parameters.
 
-use egui::Ui;
+use egui::{TextEdit, Ui};
 
 use crate::model::{
     CheckpointId, Command, Fault, FaultKind, JobGraph, OperatorSpec, SavepointFormat, SinkKind,
@@ -11,6 +11,9 @@ use super::super::super::phrases::{FAULTS, fault_sentence, subtask_words};
 use super::super::super::settings::{controls, remark};
 use super::super::super::widgets::field;
 use super::{first_operator, operator_choice, subtask_number};
+
+const WHAT_IS_STORED: &str = "A file of the checkpoint storage, such as chk-3/_metadata, or all of a checkpoint: chk-3. The job \
+     is not told; a restore will miss it.";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -23,13 +26,14 @@ enum Kind {
     CrashTaskManager,
     Inject,
     Compact,
+    DeleteStored,
     Restore,
     Stop,
     Suspend,
 }
 
 impl Kind {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Checkpoint,
         Self::Savepoint,
         Self::StopWithSavepoint,
@@ -39,6 +43,7 @@ impl Kind {
         Self::CrashTaskManager,
         Self::Inject,
         Self::Compact,
+        Self::DeleteStored,
         Self::Restore,
         Self::Stop,
         Self::Suspend,
@@ -55,6 +60,7 @@ impl Kind {
             Command::CrashTaskManager { .. } => Self::CrashTaskManager,
             Command::Inject(_) => Self::Inject,
             Command::Compact { .. } => Self::Compact,
+            Command::DeleteStored { .. } => Self::DeleteStored,
             Command::Restore { .. } => Self::Restore,
             Command::Stop => Self::Stop,
             Command::Suspend => Self::Suspend,
@@ -72,6 +78,7 @@ impl Kind {
             Self::CrashTaskManager => "crash a TaskManager",
             Self::Inject => "inject a fault",
             Self::Compact => "compact the files",
+            Self::DeleteStored => "delete a stored file",
             Self::Restore => "restore",
             Self::Stop => "cancel the job",
             Self::Suspend => "suspend the job",
@@ -106,6 +113,9 @@ impl Kind {
                 subtask: 0,
             }),
             Self::Compact => Command::Compact { uid },
+            Self::DeleteStored => Command::DeleteStored {
+                path: "chk-1/_metadata".to_owned(),
+            },
             Self::Restore => Command::Restore { checkpoint: None },
             Self::Stop => Command::Stop,
             Self::Suspend => Command::Suspend,
@@ -118,7 +128,11 @@ impl Kind {
 pub fn is_harm(command: &Command) -> bool {
     matches!(
         Kind::of(command),
-        Kind::Crash | Kind::CrashSeveral | Kind::CrashTaskManager | Kind::Inject
+        Kind::Crash
+            | Kind::CrashSeveral
+            | Kind::CrashTaskManager
+            | Kind::Inject
+            | Kind::DeleteStored
     )
 }
 
@@ -148,6 +162,12 @@ pub fn command_ui(ui: &mut Ui, job: &JobGraph, command: &mut Command) {
             field(ui, "Operator", |ui| {
                 operator_choice(ui, job, uid, |vertex| vertex.operator.is_keyed());
             });
+        }
+        Command::DeleteStored { path } => {
+            field(ui, "File", |ui| {
+                ui.add(TextEdit::singleline(path).desired_width(f32::INFINITY))
+            });
+            remark(ui, WHAT_IS_STORED);
         }
         Command::Restore { checkpoint } => restore_ui(ui, checkpoint),
     }
