@@ -62,6 +62,8 @@ mod state_kinds;
 mod stop_the_world;
 #[path = "engine/storage_faults.rs"]
 mod storage_faults;
+#[path = "engine/sync_part.rs"]
+mod sync_part;
 #[path = "engine/traces.rs"]
 mod traces;
 #[path = "engine/transaction_ends.rs"]

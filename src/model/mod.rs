@@ -37,5 +37,5 @@ pub use script::{Command, Fault, FaultKind, ScriptEntry, When};
 pub use state::{
     EntryValue, KeyContents, StateEntry, StateKind, TtlSpec, TtlUpdate, TtlVisibility, entries_text,
 };
-pub use state_options::{ClassicBackend, StateOptions};
+pub use state_options::{ClassicBackend, StateOptions, TimerService};
 pub use validate::{Hint, Problem, Severity, Site, hints, validate};

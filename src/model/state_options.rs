@@ -4,6 +4,30 @@
 
 use super::{BackendKind, JobConfig, StorageKind};
 
+/// Where RocksDB's backend keeps the timers of windows (`state.backend.rocksdb.timer-service.factory`). The heap has them
+/// with its other state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum TimerService {
+    /// In the database: they are snapshotted with it, beside the processing.
+    #[default]
+    RocksDb,
+    /// In memory: quicker to find what is due, but written in the synchronous part of a snapshot.
+    Heap,
+}
+
+impl TimerService {
+    pub const ALL: [Self; 2] = [Self::RocksDb, Self::Heap];
+
+    /// As in Flink's configuration, in lower case.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::RocksDb => "rocksdb",
+            Self::Heap => "heap",
+        }
+    }
+}
+
 /// How a backend keeps its state and takes its snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StateOptions {
@@ -22,6 +46,8 @@ pub struct StateOptions {
     /// The largest piece of state that the JobManager's heap takes (Flink: the `maxStateSize` of
     /// `JobManagerCheckpointStorage`; up to 1.12 of `MemoryStateBackend`). More than an RPC frame holds does not arrive.
     pub max_state_bytes: u32,
+    /// RocksDB only.
+    pub timers: TimerService,
 }
 
 impl StateOptions {
@@ -41,6 +67,7 @@ impl Default for StateOptions {
             compaction_trigger: Self::DEFAULT_COMPACTION_TRIGGER,
             memory_mib: Self::DEFAULT_MEMORY_MIB,
             max_state_bytes: Self::DEFAULT_MAX_STATE_BYTES,
+            timers: TimerService::RocksDb,
         }
     }
 }

@@ -4,8 +4,8 @@ use lockgate::model::{
     BackendKind, CheckpointConfig, CheckpointId, CheckpointMode, Command, CostModel, EventTimeSpec,
     ExponentialDelay, FailoverStrategy, Fault, FaultKind, JobConfig, JobGraph, KeyExpr, MapSpec,
     OperatorSpec, Partitioning, RestartStrategy, Retention, SavepointFormat, ScriptEntry, SinkKind,
-    SinkSpec, SourceKind, SourcePause, SourceSpec, StateOptions, StorageKind, Vertex, VertexCosts,
-    When, WindowAggregate, WindowSpec,
+    SinkSpec, SourceKind, SourcePause, SourceSpec, StateOptions, StorageKind, TimerService, Vertex,
+    VertexCosts, When, WindowAggregate, WindowSpec,
 };
 use lockgate::project;
 
@@ -156,6 +156,7 @@ fn config() -> JobConfig {
             compaction_trigger: 4,
             memory_mib: 12,
             max_state_bytes: 5_242_880,
+            timers: TimerService::RocksDb,
         },
         storage: StorageKind::FileSystem {
             inline_threshold_bytes: 1024,
@@ -293,6 +294,7 @@ fn what_a_file_of_format_2_leaves_out_keeps_its_meaning() {
             compaction_trigger: 4,
             memory_mib: 12,
             max_state_bytes: 5_242_880,
+            timers: TimerService::RocksDb,
         },
         storage: StorageKind::FileSystem {
             inline_threshold_bytes: 20_480,

@@ -7,8 +7,8 @@ use lockgate::model::{
     EventTimeSpec, ExponentialDelay, FailoverStrategy, Fault, FaultKind, JobConfig, JobGraph,
     KeyExpr, KeyedFunction, KeyedProcessSpec, KeyedSumSpec, MapSpec, OperatorSpec, Partitioning,
     Position, RestartStrategy, Retention, SavepointFormat, ScriptEntry, SinkKind, SinkSpec,
-    SourceKind, SourcePause, SourceSpec, StateOptions, StorageKind, TtlSpec, TtlUpdate,
-    TtlVisibility, Uid, Vertex, VertexCosts, When, WindowAggregate, WindowSpec,
+    SourceKind, SourcePause, SourceSpec, StateOptions, StorageKind, TimerService, TtlSpec,
+    TtlUpdate, TtlVisibility, Uid, Vertex, VertexCosts, When, WindowAggregate, WindowSpec,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -294,15 +294,18 @@ fn restart() -> impl Strategy<Value = RestartStrategy> {
 
 fn state_options() -> impl Strategy<Value = StateOptions> {
     let numbers = (0..=1_000_u32, 1..=4_096_u32, 1..=1_u32 << 30);
-    (any::<(bool, bool)>(), numbers).prop_map(|((incremental, asynchronous), numbers)| {
-        StateOptions {
+    let timers = select(&TimerService::ALL[..]);
+    let parts = (any::<(bool, bool)>(), numbers, timers);
+    parts.prop_map(
+        |((incremental, asynchronous), numbers, timers)| StateOptions {
+            timers,
             incremental,
             asynchronous,
             compaction_trigger: numbers.0,
             memory_mib: numbers.1,
             max_state_bytes: numbers.2,
-        }
-    })
+        },
+    )
 }
 
 pub fn config() -> impl Strategy<Value = JobConfig> {

@@ -7,12 +7,14 @@
 )]
 
 mod cleanup;
+mod conformance;
 mod damage;
 mod exactness;
 mod folders;
 mod incremental;
 mod kinds;
 mod lifecycle;
+mod oracle;
 mod refusals;
 mod rescaling;
 mod snapshots;

@@ -165,6 +165,7 @@ fn rocksdb_files_must_be_whole_and_plain() {
         group_count,
         shared: Vec::new(),
         private,
+        timers: None,
     };
     for missing in 0..files.len() {
         let name = &files[missing].0;

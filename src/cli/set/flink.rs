@@ -84,6 +84,10 @@ pub static NAMES: &[Name] = &[
         "state.backend.rocksdb.memory.fixed-per-slot",
         "state.memory_mib",
     ),
+    same(
+        "state.backend.rocksdb.timer-service.factory",
+        "state.timers",
+    ),
     same("execution.checkpointing.dir", "checkpoint_dir"),
     same("state.checkpoints.dir", "checkpoint_dir"),
     same("execution.checkpointing.savepoint-dir", "savepoint_dir"),

@@ -2,7 +2,7 @@
 
 use super::job::{NUMBER, SWITCH, Setting, setting, shown};
 use super::value::{Value, ValueError, bytes, number, switch, word};
-use crate::model::{BackendKind, ClassicBackend, JobConfig, StorageKind};
+use crate::model::{BackendKind, ClassicBackend, JobConfig, StorageKind, TimerService};
 
 const BYTES: &str = "a number of bytes, such as 20480 or 20kb";
 
@@ -65,6 +65,15 @@ pub(super) static OF_THE_STATE: &[Setting] = &[
         get: |config| Some(shown(&config.state.memory_mib)),
     },
     setting!("state.max_state_bytes", BYTES, bytes, state.max_state_bytes),
+    Setting {
+        path: "state.timers",
+        values: "rocksdb or heap",
+        set: |config, text| {
+            config.state.timers = word(text, &TimerService::ALL.map(|it| (it.name(), it)))?;
+            Ok(())
+        },
+        get: |config| Some(config.state.timers.name().to_owned()),
+    },
 ];
 
 fn mebibytes(text: &str) -> Value<u32> {

@@ -78,6 +78,14 @@ pub enum StateError {
     )]
     OtherState { wanted: String, found: String },
 
+    /// In Flink such timers stay where they are, unseen.
+    #[error(
+        "the checkpoint has the timers of its windows in RocksDB, and this job has timers on the heap \
+         (state.backend.rocksdb.timer-service.factory): in Flink those windows would never fire, and only a canonical \
+         savepoint could take their timers along. Set the timers to rocksdb, or start from such a savepoint"
+    )]
+    TimersInDatabase,
+
     #[error("what is stored there cannot be read: {reason}. Take another checkpoint or savepoint")]
     Malformed { reason: &'static str },
 

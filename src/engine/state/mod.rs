@@ -457,6 +457,16 @@ impl KeyedSnapshot {
         }
     }
 
+    /// What was copied in the synchronous part and is in no file of the database, in bytes of entries: the timers that
+    /// RocksDB's backend has on the heap.
+    #[must_use]
+    pub fn timer_bytes(&self) -> u64 {
+        match self {
+            Self::Heap(_) => 0,
+            Self::RocksDb(rocks) => rocks.timer_bytes(),
+        }
+    }
+
     /// The asynchronous part. `owner` is unique in the checkpoint ("sum-0": uid and subtask) and names the streams.
     /// `format` is none for a checkpoint, which is always in the backend's own form.
     ///

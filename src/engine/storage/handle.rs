@@ -56,6 +56,14 @@ pub struct SharedFile {
     pub stream: StreamHandle,
 }
 
+/// A stream in which key group after key group lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupOffsets {
+    pub stream: StreamHandle,
+    /// Each key group and where in the stream it begins, in order. Empty groups are there too.
+    pub offsets: Vec<(u32, u64)>,
+}
+
 /// The keyed state of one subtask in a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyedStateHandle {
@@ -74,6 +82,8 @@ pub enum KeyedStateHandle {
         shared: Vec<(String, SharedFile)>,
         /// All others, the same: a checkpoint that is not incremental has all its files here.
         private: Vec<(String, StreamHandle)>,
+        /// The timers of its windows, if the job had them on the heap (Flink: raw keyed state, a handle of its own).
+        timers: Option<GroupOffsets>,
     },
     /// The canonical form of a savepoint, which any backend writes and reads (Flink: `KeyGroupsSavepointStateHandle`).
     Savepoint {
@@ -125,7 +135,7 @@ impl KeyedStateHandle {
     pub fn streams(&self) -> impl Iterator<Item = &StreamHandle> {
         let one = match self {
             Self::KeyGroups { stream, .. } | Self::Savepoint { stream, .. } => Some(stream),
-            Self::RocksDb { .. } => None,
+            Self::RocksDb { timers, .. } => timers.as_ref().map(|timers| &timers.stream),
         };
         one.into_iter()
             .chain(self.files().map(|(_, stream)| stream))
@@ -143,6 +153,15 @@ impl KeyedStateHandle {
         shared.chain(private.iter().map(|(name, stream)| (&**name, stream)))
     }
 
+    /// RocksDB's timers, where they were on the heap.
+    #[must_use]
+    pub fn timers(&self) -> Option<&GroupOffsets> {
+        match self {
+            Self::RocksDb { timers, .. } => timers.as_ref(),
+            Self::KeyGroups { .. } | Self::Savepoint { .. } => None,
+        }
+    }
+
     /// The files that other checkpoints may refer to, too.
     pub fn shared(&self) -> impl Iterator<Item = &SharedFile> {
         let shared = match self {
@@ -158,8 +177,14 @@ impl KeyedStateHandle {
                 (Some(stream), &mut [][..], &mut [][..])
             }
             Self::RocksDb {
-                shared, private, ..
-            } => (None, &mut shared[..], &mut private[..]),
+                shared,
+                private,
+                timers,
+                ..
+            } => {
+                let timers = timers.as_mut().map(|timers| &mut timers.stream);
+                (timers, &mut shared[..], &mut private[..])
+            }
         };
         let shared = shared.iter_mut().map(|(_, file)| &mut file.stream);
         let private = private.iter_mut().map(|(_, stream)| stream);

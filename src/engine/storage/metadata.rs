@@ -12,6 +12,7 @@
 //!          1 · first key group u32 · how many u32 · files    those of a RocksDB checkpoint, in version 2
 //!          2 · as 0                                          one stream of key groups, canonical
 //!          3 · first key group u32 · how many u32 · shared · files          those of a RocksDB checkpoint
+//!          4 · as 3 · as 0                                   the same, and its timers, which were on the heap
 //! shared   [file name, created by (checkpoint u64), bytes of its entries u64, stream]
 //! files    [file name, stream]
 //! stream   0 · bytes                                         in here
@@ -19,8 +20,10 @@
 //!          2 · name · size u64 · CRC-32 u32                  in a shared file
 //! ```
 //!
-//! In version 2 the checksum is of the payload alone. Numbers are big-endian. A list comes after its count (u32), a text or bytes after its length (u64). Any change
-//! of this layout needs a new version and a reader for the old one: the tests hold a file of version 2 and one of version 3, byte by byte.
+//! In version 2 the checksum is of the payload alone. Version 4 is version 3 with the keyed state 4, and is written only
+//! where that is needed. Numbers are big-endian. A list comes after its count (u32), a text or bytes after its length (u64). Any change
+//! of this layout needs a new version and a reader for the old one: the tests hold
+//! one of each version, byte by byte.
 
 mod put;
 mod read;
@@ -33,7 +36,9 @@ use crate::engine::plan::EdgePlan;
 use crate::model::{BackendKind, CheckpointId, OperatorId, SavepointFormat, SnapshotKind, Uid};
 
 const MAGIC: [u8; 4] = *b"LgCp";
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
+/// Where no timers were on the heap.
+const VERSION_WITHOUT_TIMERS: u32 = 3;
 const OLDEST_VERSION: u32 = 2;
 const HEADER_BYTES: usize = 20;
 

@@ -30,7 +30,7 @@ use crate::model::{CheckpointId, JobConfig, StorageKind};
 
 pub use error::StorageError;
 pub use file_system::{FileSystemStorage, SHARED};
-pub use handle::{KeyedStateHandle, SharedFile, StreamHandle};
+pub use handle::{GroupOffsets, KeyedStateHandle, SharedFile, StreamHandle};
 pub use memory::MemoryStorage;
 pub use metadata::{
     ChannelState, CheckpointMetadata, Distribution, ListState, OperatorState, SubtaskState,

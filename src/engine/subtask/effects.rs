@@ -118,8 +118,17 @@ impl SnapshotTask {
             .as_ref()
             .map_or(size_bytes, |keyed| match self.format {
                 None => keyed.upload_bytes() + size_bytes.saturating_sub(keyed.size_bytes()),
-                Some(_) => size_bytes,
+                Some(_) => size_bytes + self.sync_bytes(),
             })
+    }
+
+    /// What of the upload is made in the synchronous part, however asynchronous the rest is: timers on the heap beside
+    /// RocksDB (Flink: `requiresLegacySynchronousTimerSnapshots`). In canonical format they are with their windows.
+    #[must_use]
+    pub fn sync_bytes(&self) -> u64 {
+        let keyed = self.keyed.as_ref();
+        let keyed = keyed.filter(|_| self.format != Some(SavepointFormat::Canonical));
+        keyed.map_or(0, KeyedSnapshot::timer_bytes)
     }
 
     /// Write the captured state. May run on any thread, at any later time.

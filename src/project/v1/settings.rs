@@ -13,6 +13,7 @@ const DEFAULTS: JobConfig = JobConfig {
         compaction_trigger: 4,
         memory_mib: 12,
         max_state_bytes: 5 * 1024 * 1024,
+        timers: model::TimerService::RocksDb,
     },
     storage: model::StorageKind::JobManager,
     checkpoint_dir: None,

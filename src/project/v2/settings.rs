@@ -15,6 +15,7 @@ const DEFAULTS: JobConfig = JobConfig {
         compaction_trigger: 4,
         memory_mib: 12,
         max_state_bytes: 5 * 1024 * 1024,
+        timers: model::TimerService::RocksDb,
     },
     storage: model::StorageKind::JobManager,
     checkpoint_dir: None,
@@ -124,7 +125,12 @@ silent! {
         compaction_trigger: u32,
         memory_mib: u32,
         max_state_bytes: u32,
+        timers: Timers,
     }
+}
+
+words! {
+    pub enum Timers = model::TimerService { RocksDb, Heap }
 }
 
 silent! {

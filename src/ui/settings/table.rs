@@ -232,6 +232,13 @@ pub const MEMORY: Setting = Setting::flink(
     "What each database takes for what it has not yet written, and for what it has read.",
 );
 
+pub const TIMERS: Setting = Setting::flink(
+    "Timers",
+    "state.backend.rocksdb.timer-service.factory",
+    "Where the timers of windows are: in the database, or on the heap and then written in the synchronous part.",
+)
+.but("Timers in the database cannot be had on the heap later, except through a canonical savepoint.");
+
 pub const MAX_STATE: Setting = Setting::flink(
     "At most",
     "maxStateSize",
@@ -305,7 +312,7 @@ pub const RESTORE: Setting =
 
 /// All settings of a job.
 #[cfg(test)]
-pub const ALL: [&Setting; 47] = [
+pub const ALL: [&Setting; 48] = [
     &INTERVAL,
     &MODE,
     &TIMEOUT,
@@ -340,6 +347,7 @@ pub const ALL: [&Setting; 47] = [
     &ASYNCHRONOUS,
     &COMPACTION,
     &MEMORY,
+    &TIMERS,
     &MAX_STATE,
     &CHECKPOINT_DIR,
     &SAVEPOINT_DIR,

@@ -280,11 +280,14 @@ impl Effects for Turn<'_> {
         let size_bytes = operator.size_bytes();
         let upload_bytes = task.upload_bytes(size_bytes);
         let in_flight_bytes: u64 = task.in_flight.iter().map(InFlight::size_bytes).sum();
-        let write_us = self
-            .costs
-            .write_us(upload_bytes.saturating_add(in_flight_bytes));
+        let sync_bytes = task.sync_bytes();
+        let async_bytes = upload_bytes
+            .saturating_sub(sync_bytes)
+            .saturating_add(in_flight_bytes);
+        let write_us = self.costs.write_us(async_bytes);
         let write_us = write_us.saturating_add(self.costs.snapshot_async_us);
         let mut sync_until_us = self.net.now_us + self.costs.snapshot_sync_us;
+        sync_until_us = sync_until_us.saturating_add(self.costs.write_us(sync_bytes));
         let mut ready_us = sync_until_us.saturating_add(write_us);
         let is_slow = |kind| matches!(kind, FaultKind::StorageSlow { .. });
         if let Some(FaultKind::StorageSlow { by_ms }) = self.net.strike(Some(self.subtask), is_slow)

@@ -79,6 +79,7 @@ mod tests {
             group_count: 1,
             shared: files.iter().map(file).collect(),
             private: Vec::new(),
+            timers: None,
         }
     }
 

@@ -11,6 +11,7 @@ mod incremental;
 mod restore;
 mod snapshot;
 mod tables;
+mod timers;
 mod ttl_filter;
 
 use std::ops::ControlFlow;
@@ -22,11 +23,13 @@ use super::folder::OwnedFolder;
 use super::ttl::Deadline;
 use super::{BackendSetup, Compaction, OwnedGroups, StateError, Window, add_exactly};
 use crate::engine::storage::KeyedStateHandle;
+use crate::engine::storage::bytes::Malformed;
 use crate::model::{CheckpointId, Decimal, EventTime, Key, TimeWindow};
 
 use database::{Database, prefix};
 use incremental::Uploads;
 use tables::Tables;
+use timers::Timers;
 
 pub use database::TableFile;
 pub use snapshot::RocksDbSnapshot;
@@ -38,9 +41,7 @@ pub struct RocksDbBackend {
     owned: OwnedGroups,
     /// The encoded slot of the record at hand, kept for its memory.
     encoded: Vec<u8>,
-    /// No timer is due before this: a watermark below it needs no look into the database (Flink:
-    /// `RocksDBCachingPriorityQueueSet`).
-    first_timer: EventTime,
+    timers: Timers,
     size_bytes: u64,
     pub(super) declared: Declared,
     setup: BackendSetup,
@@ -65,7 +66,7 @@ impl RocksDbBackend {
             tables: Tables::default(),
             uploads: Uploads::default(),
             encoded: Vec::new(),
-            first_timer: EventTime::MAX,
+            timers: Timers::new(setup.options.timers, owned),
             size_bytes: 0,
             declared: Declared::default(),
         }
@@ -97,11 +98,11 @@ impl RocksDbBackend {
         window: TimeWindow,
         value: Decimal,
     ) -> Result<Decimal, StateError> {
-        self.encode_window(key, window)?;
+        let index = self.encode_window(key, window)?;
         let (new, is_new) = self.add_to_encoded(key, value)?;
         if is_new {
             self.size_bytes += window_bytes(key);
-            self.first_timer = self.first_timer.min(window.max_timestamp());
+            self.timers.set(index, window, key);
         }
         Ok(new)
     }
@@ -111,25 +112,27 @@ impl RocksDbBackend {
         key: &Key,
         window: TimeWindow,
     ) -> Result<(), StateError> {
-        self.encode_window(key, window)?;
+        let index = self.encode_window(key, window)?;
         if self.db.get(&self.encoded)?.is_some() {
             self.db.delete(&self.encoded)?;
             self.size_bytes -= window_bytes(key);
+            self.timers.remove(index, window, key);
         }
         Ok(())
     }
 
     /// In no order.
     pub(super) fn due_windows(&mut self, watermark: EventTime) -> Result<Vec<Window>, StateError> {
-        if watermark < self.first_timer {
-            return Ok(Vec::new());
+        match &self.timers {
+            Timers::OnHeap(_) => return self.due_by_heap(watermark),
+            Timers::InDatabase { first } if watermark < *first => return Ok(Vec::new()),
+            Timers::InDatabase { .. } => {}
         }
-        let mut due = Vec::new();
-        let mut first_timer = EventTime::MAX;
+        let (mut due, mut first) = (Vec::new(), EventTime::MAX);
         for group in self.owned.groups() {
             self.db.for_each_window(group, |window, key, value| {
                 let timer = window.max_timestamp();
-                first_timer = first_timer.min(timer);
+                first = first.min(timer);
                 if timer > watermark {
                     return ControlFlow::Break(());
                 }
@@ -138,7 +141,19 @@ impl RocksDbBackend {
             })?;
         }
         // Those found due count, too, since they stay until they are removed.
-        self.first_timer = first_timer;
+        self.timers = Timers::InDatabase { first };
+        Ok(due)
+    }
+
+    /// The timers say which windows are due, the database what those have come to.
+    fn due_by_heap(&mut self, watermark: EventTime) -> Result<Vec<Window>, StateError> {
+        let mut due = Vec::new();
+        for (window, key) in self.timers.due(watermark) {
+            self.encode_window(&key, window)?;
+            let value = self.db.get(&self.encoded)?;
+            let value = value.ok_or(Malformed("a timer is one of no window"))?;
+            due.push((window, key, value));
+        }
         Ok(due)
     }
 
@@ -154,12 +169,13 @@ impl RocksDbBackend {
         Ok(windows)
     }
 
-    fn encode_window(&mut self, key: &Key, window: TimeWindow) -> Result<(), StateError> {
+    /// Returns the index of the key's group among the owned ones.
+    fn encode_window(&mut self, key: &Key, window: TimeWindow) -> Result<usize, StateError> {
         let at = self.owned.locate(key)?;
         self.encoded.clear();
         self.encoded.extend_from_slice(&prefix(at.group));
         put_window_slot(&mut self.encoded, window, key);
-        Ok(())
+        Ok(at.index)
     }
 
     /// Add to the value at the encoded slot, which is one of `key`. Returns the new value and whether it is the first.
@@ -211,6 +227,7 @@ impl RocksDbBackend {
             canonical: (self.declared.headers(), deadline),
             tables: self.tables.clone(),
             base: is_incremental.then(|| self.uploads.base()),
+            timers: self.timers.capture(self.owned),
         })
     }
 

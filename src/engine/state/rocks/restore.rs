@@ -5,10 +5,13 @@ use std::path::Path;
 use super::RocksDbBackend;
 use super::database::{Database, put_prefixed};
 use super::incremental::Uploads;
+use super::timers::{self, Timers};
 use crate::engine::state::codec::{Slot, Stored};
 use crate::engine::state::group_stream::read_groups;
 use crate::engine::state::{BackendSetup, OwnedGroups, StateError};
-use crate::engine::storage::{CheckpointStorage, KeyedStateHandle};
+use crate::engine::storage::bytes::Malformed;
+use crate::engine::storage::{CheckpointStorage, GroupOffsets, KeyedStateHandle};
+use crate::model::TimerService;
 
 impl RocksDbBackend {
     /// The key groups that are `owned` out of `handles`, all of which RocksDB can read.
@@ -58,8 +61,8 @@ impl RocksDbBackend {
         Ok(backend)
     }
 
-    /// Open the files, and read every entry once: to know the size, and so that damage shows now rather than in the
-    /// middle of the run.
+    /// Open the files, and read every entry once: to know the size and the timers, and so that damage shows now rather
+    /// than in the middle of the run.
     fn adopt(
         setup: BackendSetup,
         dir: &Path,
@@ -69,15 +72,18 @@ impl RocksDbBackend {
     ) -> Result<Self, StateError> {
         let db = Database::from_files(dir, setup, handle.files(), storage)?;
         let mut backend = Self::start(setup, db, owned);
-        let mut counted = (backend.size_bytes, backend.first_timer);
+        let mut windows = 0;
+        let (size_bytes, timers) = (&mut backend.size_bytes, &mut backend.timers);
         let declared = &mut backend.declared;
         backend.db.for_each(|group, slot, stored| {
-            owned.locate_restored(group, slot.key())?;
+            let index = owned.locate_restored(group, slot.key())?.index;
+            windows += u64::from(matches!(slot, Slot::Window(..)));
+            *size_bytes += stored.bytes_in(&slot);
             declared.note(&slot, &stored);
-            count(&mut counted, &slot, &stored);
+            set_timer(timers, index, &slot);
             Ok(())
         })?;
-        (backend.size_bytes, backend.first_timer) = counted;
+        backend.check_timers(windows, handle, storage)?;
         backend.tables.refresh(&backend.db)?;
         Ok(backend)
     }
@@ -95,34 +101,57 @@ impl RocksDbBackend {
             return Ok(());
         }
         let other = Database::from_files(dir, self.setup, handle.files(), storage)?;
+        let mut windows = 0;
         for group in ours {
             other.for_each_in(group, |slot, stored| {
+                windows += u64::from(matches!(slot, Slot::Window(..)));
                 self.put_restored(group, &slot, &stored)
             })?;
         }
-        Ok(())
+        self.check_timers(windows, handle, storage)
     }
 
     fn put_restored(&mut self, group: u32, slot: &Slot, stored: &Stored) -> Result<(), StateError> {
-        self.owned.locate_restored(group, slot.key())?;
+        let index = self.owned.locate_restored(group, slot.key())?.index;
         put_prefixed(&mut self.encoded, group, slot);
         self.db.put_stored(&self.encoded, stored)?;
+        self.size_bytes += stored.bytes_in(slot);
         self.declared.note(slot, stored);
-        let mut counted = (self.size_bytes, self.first_timer);
-        count(&mut counted, slot, stored);
-        (self.size_bytes, self.first_timer) = counted;
+        set_timer(&mut self.timers, index, slot);
         Ok(())
+    }
+
+    /// Each of the `windows` that came out of the handle has its timer in the handle's stream of timers, if there is one.
+    fn check_timers(
+        &mut self,
+        windows: u64,
+        handle: &KeyedStateHandle,
+        storage: &dyn CheckpointStorage,
+    ) -> Result<(), StateError> {
+        let Some(GroupOffsets { stream, offsets }) = handle.timers() else {
+            return if windows > 0 && self.setup.options.timers == TimerService::Heap {
+                Err(StateError::TimersInDatabase)
+            } else {
+                Ok(())
+            };
+        };
+        let timers = timers::read(self.owned, (&storage.read_stream(stream)?, offsets))?;
+        let mut pairs = timers.len() as u64 == windows;
+        for (window, key) in timers {
+            self.encode_window(&key, window)?;
+            pairs &= self.db.get(&self.encoded)?.is_some();
+        }
+        if pairs {
+            Ok(())
+        } else {
+            Err(Malformed("a window has no timer, or a timer no window").into())
+        }
     }
 }
 
-/// What an entry does to the size and to the first timer.
-fn count(
-    (size_bytes, first_timer): &mut (u64, crate::model::EventTime),
-    slot: &Slot,
-    stored: &Stored,
-) {
-    *size_bytes += stored.bytes_in(slot);
-    if let Slot::Window(window, _) = slot {
-        *first_timer = (*first_timer).min(window.max_timestamp());
+/// A window's timer comes with it.
+fn set_timer(timers: &mut Timers, index: usize, slot: &Slot) {
+    if let Slot::Window(window, key) = slot {
+        timers.set(index, *window, key);
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::database::Database;
 use super::incremental::SharedFiles;
 use super::tables::Tables;
+use super::timers::CapturedTimers;
 use crate::engine::state::OwnedGroups;
 use crate::engine::state::StateError;
 use crate::engine::state::codec::Stored;
@@ -15,7 +16,7 @@ use crate::engine::state::folder::OwnedFolder;
 use crate::engine::state::group_stream::GroupWriter;
 use crate::engine::state::ttl::Deadline;
 use crate::engine::storage::{
-    CheckpointStorage, KeyedStateHandle, SharedFile, StorageError, StreamHandle,
+    CheckpointStorage, GroupOffsets, KeyedStateHandle, SharedFile, StorageError, StreamHandle,
 };
 use crate::model::{CheckpointId, SavepointFormat};
 
@@ -33,6 +34,8 @@ pub struct RocksDbSnapshot {
     pub(super) tables: Tables,
     /// What need not be uploaded again; none: all is, and nothing is shared.
     pub(super) base: Option<Arc<SharedFiles>>,
+    /// Those on the heap, which the files do not have.
+    pub(super) timers: Option<CapturedTimers>,
 }
 
 impl RocksDbSnapshot {
@@ -43,13 +46,20 @@ impl RocksDbSnapshot {
     /// See [`super::super::KeyedSnapshot::upload_bytes`].
     pub(in crate::engine::state) fn upload_bytes(&self) -> u64 {
         let Some(base) = &self.base else {
-            return self.size_bytes;
+            return self.size_bytes + self.timer_bytes();
         };
         let new = self
             .tables
             .iter()
             .filter(|(name, _)| !base.contains_key(*name));
-        new.map(|(_, entry_bytes)| entry_bytes).sum()
+        let new: u64 = new.map(|(_, entry_bytes)| entry_bytes).sum();
+        new + self.timer_bytes()
+    }
+
+    /// See [`super::super::KeyedSnapshot::timer_bytes`].
+    pub(in crate::engine::state) fn timer_bytes(&self) -> u64 {
+        let timers = self.timers.as_ref();
+        timers.map_or(0, |timers| timers.timer_bytes)
     }
 
     pub(in crate::engine::state) fn write(
@@ -71,12 +81,20 @@ impl RocksDbSnapshot {
 
     /// The files as they are: those with entries, unless the base has them, and all others.
     fn write_files(
-        self,
+        mut self,
         checkpoint: CheckpointId,
         owner: &str,
         storage: &dyn CheckpointStorage,
         base: Option<&SharedFiles>,
     ) -> Result<KeyedStateHandle, StorageError> {
+        let timers = self.timers.take();
+        let write_timers = |timers: CapturedTimers| {
+            let name = format!("{owner}.timers");
+            let stream = storage.write_stream(checkpoint, &name, &timers.stream)?;
+            let offsets = timers.offsets;
+            Ok::<_, StorageError>(GroupOffsets { stream, offsets })
+        };
+        let timers = timers.map(write_timers).transpose()?;
         let (mut shared, mut private) = (Vec::new(), Vec::new());
         for name in self.file_names()? {
             let stream_name = format!("{owner}.{}", name.to_ascii_lowercase());
@@ -110,6 +128,7 @@ impl RocksDbSnapshot {
             group_count: self.owned.len(),
             shared,
             private,
+            timers,
         })
     }
 

@@ -2,12 +2,12 @@
 
 use super::{
     CheckpointMetadata, Distribution, FINISHED, HAS_KEYED, HEADER_BYTES, KINDS, ListState, MAGIC,
-    OperatorState, SubtaskState, VERSION, checksum,
+    OperatorState, SubtaskState, VERSION, VERSION_WITHOUT_TIMERS, checksum,
 };
 use crate::engine::event::ChannelSide;
 use crate::engine::plan::EdgePlan;
 use crate::engine::storage::bytes::{put_bytes, put_count, put_u32, put_u64};
-use crate::engine::storage::{KeyedStateHandle, StreamHandle};
+use crate::engine::storage::{GroupOffsets, KeyedStateHandle, StreamHandle};
 use crate::model::{BackendKind, Partitioning, SnapshotKind};
 
 impl CheckpointMetadata {
@@ -31,11 +31,26 @@ impl CheckpointMetadata {
 
         let mut file = Vec::with_capacity(HEADER_BYTES + payload.len());
         file.extend_from_slice(&MAGIC);
-        put_u32(&mut file, VERSION);
+        let version = self.version();
+        put_u32(&mut file, version);
         put_u64(&mut file, payload.len() as u64);
-        put_u32(&mut file, checksum(VERSION, &payload));
+        put_u32(&mut file, checksum(version, &payload));
         file.extend_from_slice(&payload);
         file
+    }
+
+    /// The oldest that can say all of it.
+    fn version(&self) -> u32 {
+        let subtasks = self
+            .operators
+            .iter()
+            .flat_map(|operator| &operator.subtasks);
+        let mut keyed = subtasks.filter_map(|subtask| subtask.keyed.as_ref());
+        if keyed.any(|handle| handle.timers().is_some()) {
+            VERSION
+        } else {
+            VERSION_WITHOUT_TIMERS
+        }
     }
 }
 
@@ -99,8 +114,9 @@ fn put_keyed(out: &mut Vec<u8>, keyed: &KeyedStateHandle) {
             group_count,
             shared,
             private,
+            timers,
         } => {
-            out.push(3);
+            out.push(if timers.is_some() { 4 } else { 3 });
             put_u32(out, *first_group);
             put_u32(out, *group_count);
             put_count(out, shared.len());
@@ -114,6 +130,9 @@ fn put_keyed(out: &mut Vec<u8>, keyed: &KeyedStateHandle) {
             for (name, stream) in private {
                 put_bytes(out, name.as_bytes());
                 put_stream(out, stream);
+            }
+            if let Some(GroupOffsets { stream, offsets }) = timers {
+                put_offsets(out, stream, offsets);
             }
         }
         KeyedStateHandle::Savepoint { stream, offsets } => {

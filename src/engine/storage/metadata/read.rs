@@ -9,7 +9,9 @@ use super::{
 use crate::engine::event::ChannelSide;
 use crate::engine::plan::EdgePlan;
 use crate::engine::storage::bytes::{Malformed, Reader};
-use crate::engine::storage::{KeyedStateHandle, SharedFile, StorageError, StreamHandle};
+use crate::engine::storage::{
+    GroupOffsets, KeyedStateHandle, SharedFile, StorageError, StreamHandle,
+};
 use crate::model::{BackendKind, CheckpointId, OperatorId, Partitioning, Uid};
 
 /// `MetadataV2Serializer.HEADER_MAGIC_NUMBER`
@@ -221,16 +223,23 @@ fn read_keyed(reader: &mut Reader<'_>) -> Result<KeyedStateHandle, Malformed> {
             group_count: reader.u32()?,
             shared: Vec::new(),
             private: reader.list(read_file)?,
+            timers: None,
         }),
         2 => {
             let (stream, offsets) = read_offsets(reader)?;
             Ok(KeyedStateHandle::Savepoint { stream, offsets })
         }
-        3 => Ok(KeyedStateHandle::RocksDb {
+        kind @ (3 | 4) => Ok(KeyedStateHandle::RocksDb {
             first_group: reader.u32()?,
             group_count: reader.u32()?,
             shared: reader.list(read_shared)?,
             private: reader.list(read_file)?,
+            timers: (kind == 4)
+                .then(|| {
+                    let (stream, offsets) = read_offsets(reader)?;
+                    Ok(GroupOffsets { stream, offsets })
+                })
+                .transpose()?,
         }),
         _ => Err(Malformed("a kind of keyed state is unknown")),
     }

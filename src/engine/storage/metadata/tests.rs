@@ -1,11 +1,11 @@
-//! Versions 2 and 3, frozen; and every way in which a header can lie.
+//! Versions 2 to 4, frozen; and every way in which a header can lie.
 
 use std::path::Path;
 
 use super::put::kind_number;
 use super::read::read_payload;
 use super::*;
-use crate::engine::storage::StorageError;
+use crate::engine::storage::{GroupOffsets, StorageError};
 use crate::model::Partitioning;
 
 fn sample() -> CheckpointMetadata {
@@ -88,6 +88,7 @@ fn sample() -> CheckpointMetadata {
                                     crc32: 0xdead_beef,
                                 },
                             )],
+                            timers: None,
                         }),
                         ..SubtaskState::default()
                     },
@@ -206,6 +207,34 @@ fn version_3_is_frozen() {
     assert_eq!(decode(&file).unwrap(), sample());
 }
 
+/// Catches timers that are left out, or a version that does not tell of them.
+#[test]
+fn version_4_is_frozen() {
+    let mut with_timers = sample();
+    let keyed = &mut with_timers.operators[1].subtasks[2].keyed;
+    if let Some(KeyedStateHandle::RocksDb { timers, .. }) = keyed {
+        *timers = Some(GroupOffsets {
+            stream: StreamHandle::Inline([8, 7].into()),
+            offsets: vec![(4, 0), (5, 1)],
+        });
+    }
+    let timers = [
+        "00",
+        "00000000000000020807",
+        "00000002",
+        "00000004",
+        "0000000000000000",
+        "00000005",
+        "0000000000000001",
+    ];
+    let rocksdb = ["04"].into_iter().chain(ROCKSDB[1..].iter().copied());
+    let rocksdb: Vec<&str> = rocksdb.chain(timers).collect();
+    let file = with_timers.encode();
+    assert_eq!(hex(&file[HEADER_BYTES..]), payload(&rocksdb));
+    assert_eq!(hex(&file[..8]), "4c67437000000004");
+    assert_eq!(decode(&file).unwrap(), with_timers);
+}
+
 /// Catches a reader that no longer knows what was written before files were shared.
 #[test]
 fn version_2_is_still_read() {
@@ -259,13 +288,13 @@ fn every_kind_of_snapshot_is_kept() {
 #[test]
 fn a_newer_version_says_so() {
     let mut file = sample().encode();
-    file[7] = 4;
+    file[7] = 5;
     let error = decode(&file).unwrap_err();
     assert!(matches!(
         error,
         StorageError::NewerVersion {
-            version: 4,
-            known: 3,
+            version: 5,
+            known: 4,
             ..
         }
     ));

@@ -3,7 +3,9 @@
 use egui::{Id, Ui};
 
 use crate::model::limits;
-use crate::model::{BackendKind, ClassicBackend, JobConfig, StateOptions, StorageKind};
+use crate::model::{
+    BackendKind, ClassicBackend, JobConfig, StateOptions, StorageKind, TimerService,
+};
 
 use super::super::super::settings::{controls, group, setting, table};
 use super::super::super::topbar::backend_name;
@@ -119,6 +121,13 @@ fn rocksdb_ui(ui: &mut Ui, state: &mut StateOptions) {
     setting(ui, &table::MEMORY, |ui| {
         let value = controls::drag_value(&mut state.memory_mib, limits::MEMORY_MIB);
         ui.add(value.suffix(" MiB"));
+    });
+    setting(ui, &table::TIMERS, |ui| {
+        let name = |timers| match timers {
+            TimerService::RocksDb => "RocksDB",
+            TimerService::Heap => "heap",
+        };
+        controls::choice(ui, &mut state.timers, &TimerService::ALL, name);
     });
 }
 
