@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -370,6 +371,34 @@ fn a_retained_checkpoint_outlives_its_job_and_is_started_from() {
         "a checkpoint is its backend's own"
     );
     assert!(String::from_utf8_lossy(&other.stderr).contains("was written by the heap backend"));
+}
+
+/// Breaks if a checkpoint that is named as seen from where one stands has no siblings: then the files that it shares with
+/// them go when it is claimed.
+#[test]
+fn a_checkpoint_claimed_by_a_relative_path_leaves_its_siblings_whole() {
+    let job = fs::read_to_string(sample("incremental.ron")).unwrap();
+    let script = job.find("script: [").unwrap();
+    let job = format!("{}script: [(AtMs(1800), Stop)])", &job[..script]);
+    for (inside, from) in [(false, "chk-3"), (true, "."), (true, "_metadata")] {
+        let dir = tempfile::tempdir().unwrap();
+        let job = file(dir.path(), "job.ron", &job);
+        let kept = dir.path().join("kept");
+        let checkpoints = ["--checkpoint-dir", text(&kept)];
+        let retain = "checkpointing.retention=retain-on-cancellation";
+        report(&[&["run", text(&job), "--set", retain], &checkpoints[..]].concat());
+        let kept = fs::read_dir(&kept).unwrap().next().unwrap().unwrap().path();
+        let [sibling, claimed] = ["chk-2", "chk-3"].map(|name| kept.join(name));
+        let output = Command::new(env!("CARGO_BIN_EXE_lockgate"))
+            .current_dir(if inside { &claimed } else { &kept })
+            .args(["run", text(&job), "--from", from, "--claim"])
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{told}");
+        assert!(!claimed.join("_metadata").exists(), "claimed, and subsumed");
+        printed(&["inspect", text(&sibling)]);
+    }
 }
 
 fn printed(args: &[&str]) -> String {

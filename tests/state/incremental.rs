@@ -1,6 +1,7 @@
 //! Laws 20 to 22: incremental checkpoints of a real database, with the real files and the real registry.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
 
 use lockgate::engine::coordinator::SharedStateRegistry;
 use lockgate::engine::state::{BackendSetup, KeyedBackend};
@@ -384,4 +385,87 @@ fn a_copy_of_a_checkpoint_has_its_shared_files_beside_it() {
     copy.verify(id).unwrap();
     assert_eq!(names_in(&dir.path().join(SHARED)).len(), 2);
     assert!(!to.join("notes.txt").exists());
+}
+
+/// Two checkpoints with a file in common; their ids.
+fn two_that_share() -> (Life, [CheckpointId; 2]) {
+    let mut life = Life::new();
+    for round in 0..2 {
+        life.play(&Op::Add(round, 5));
+        life.play(&Op::Checkpoint(Fate::Confirmed));
+    }
+    let [older, newer] = [&life.store[0], &life.store[1]];
+    let common = shared_names(&older.handle)
+        .intersection(&shared_names(&newer.handle))
+        .count();
+    assert_eq!(common, 1, "otherwise there is nothing to lose");
+    let ids = [older.id, newer.id];
+    (life, ids)
+}
+
+/// The way from the current folder to `to`, which is absolute.
+fn relative(to: &Path) -> PathBuf {
+    let here = std::env::current_dir().unwrap();
+    let up = here.components().skip(1).map(|_| Component::ParentDir);
+    up.chain(to.components().skip(1)).collect()
+}
+
+/// Breaks if a path's siblings are looked for by its text alone, in which case "chk-2" has none.
+#[test]
+fn a_claimed_checkpoint_by_a_relative_path_leaves_what_others_need() {
+    let (life, [older, newer]) = two_that_share();
+    let folder = life.world.checkpoints().join(format!("chk-{newer}"));
+    let (opened, _) = FileSystemStorage::open_snapshot(&relative(&folder)).unwrap();
+    assert_eq!(opened.location(), Some(&*folder));
+    opened.verify(newer).unwrap();
+    opened.discard(newer).unwrap();
+    assert!(!folder.exists());
+    life.world.storage.verify(older).unwrap();
+    let shared = names_in(&life.world.checkpoints().join(SHARED));
+    assert_eq!(shared.len(), 1, "its own is gone: {shared:?}");
+}
+
+/// Breaks if what cannot be looked into counts as nothing: links that lead nowhere or in a circle, a checkpoint behind a
+/// link, damaged metadata.
+#[cfg(unix)]
+#[test]
+fn what_lies_beside_a_claimed_checkpoint_and_cannot_be_read_may_need_all_files() {
+    use std::os::unix::fs::symlink;
+    let hide: [fn(&Path, &Path); 4] = [
+        |older, elsewhere| {
+            std::fs::rename(older, elsewhere).unwrap();
+            symlink(elsewhere, older).unwrap();
+        },
+        |older, elsewhere| {
+            std::fs::rename(older, elsewhere).unwrap();
+            symlink("nowhere", older).unwrap();
+        },
+        |older, elsewhere| {
+            std::fs::rename(older, elsewhere).unwrap();
+            symlink(older, older).unwrap();
+        },
+        |older, elsewhere| {
+            std::fs::rename(older, elsewhere).unwrap();
+            std::fs::create_dir(older).unwrap();
+            std::fs::write(older.join("_metadata"), "torn").unwrap();
+        },
+    ];
+    for hide in hide {
+        let (life, [older, newer]) = two_that_share();
+        let dir = tempfile::tempdir().unwrap();
+        let elsewhere = dir.path().join("moved");
+        let in_place = life.world.checkpoints().join(format!("chk-{older}"));
+        hide(&in_place, &elsewhere);
+        let folder = life.world.checkpoints().join(format!("chk-{newer}"));
+        let (opened, _) = FileSystemStorage::open_snapshot(&folder).unwrap();
+        opened.discard(newer).unwrap();
+        assert!(!folder.join("_metadata").exists());
+        if in_place.is_symlink() {
+            std::fs::remove_file(&in_place).unwrap();
+        } else {
+            std::fs::remove_dir_all(&in_place).unwrap();
+        }
+        std::fs::rename(&elsewhere, &in_place).unwrap();
+        life.world.storage.verify(older).unwrap();
+    }
 }

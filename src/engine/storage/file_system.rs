@@ -8,7 +8,7 @@ mod stored;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::file_name::state_file_name;
@@ -76,6 +76,8 @@ impl FileSystemStorage {
     /// There is no such folder, it is none of a snapshot, or the metadata is torn, altered, not ours, or of a newer
     /// version.
     pub fn open_snapshot(path: &Path) -> Result<(Self, CheckpointMetadata), StorageError> {
+        // What lies beside a snapshot is asked for, and "chk-4" alone says nothing of where it lies.
+        let path = &absolute(path).map_err(StorageError::io("find", path))?;
         let is_metadata = path.file_name().is_some_and(|name| name == METADATA);
         let folder = match path.parent() {
             Some(parent) if is_metadata => parent,
@@ -164,6 +166,14 @@ impl FileSystemStorage {
         }
         written
     }
+}
+
+/// By its own name, from the root: a `..` at its end has no parent that one could tell by its name.
+fn absolute(path: &Path) -> io::Result<PathBuf> {
+    if path.components().any(|it| it == Component::ParentDir) {
+        return path.canonicalize();
+    }
+    std::path::absolute(path)
 }
 
 /// Where the folder of a snapshot goes before it is emptied.

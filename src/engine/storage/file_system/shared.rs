@@ -9,7 +9,6 @@ use std::sync::{MutexGuard, PoisonError};
 use super::part::{Part, read_file, sync_folder};
 use super::{FileSystemStorage, Layout, METADATA, SHARED};
 use crate::engine::storage::file_name::state_file_name;
-use crate::engine::storage::snapshots::snapshots_in;
 use crate::engine::storage::{CheckpointMetadata, CheckpointStorage, StorageError, StreamHandle};
 use crate::model::CheckpointId;
 
@@ -87,31 +86,40 @@ impl FileSystemStorage {
         sync_folder(self.above()).map_err(StorageError::io("sync", self.above()))
     }
 
-    /// The shared files that this snapshot refers to, and no other one beside it does.
+    /// The shared files that this snapshot refers to, and no other one beside it does. None of them if that cannot be told.
     pub(super) fn exclusively_shared(&self) -> Vec<String> {
-        let names = |folder: &Path| {
-            let file = folder.join(METADATA);
-            let bytes = read_file(&file).ok()?;
-            let metadata = CheckpointMetadata::decode(&file, &bytes, None).ok()?;
-            let shared = metadata.streams().filter_map(StreamHandle::shared_name);
-            Some(shared.map(str::to_owned).collect::<BTreeSet<String>>())
-        };
-        let Some(mut own) = names(&self.root).filter(|own| !own.is_empty()) else {
-            return Vec::new();
-        };
-        for other in snapshots_in(self.above()) {
-            if other != self.root {
-                // One that cannot be read may need all of them.
-                let Some(used) = names(&other) else {
-                    return Vec::new();
-                };
+        self.try_exclusively_shared().unwrap_or_default()
+    }
+
+    /// Whatever lies beside this one, is no part of it and has metadata may need files, also where a link leads to it.
+    /// (What lies deeper has a folder of shared files of its own.)
+    fn try_exclusively_shared(&self) -> Result<Vec<String>, StorageError> {
+        let unreadable = |source| StorageError::io("read", self.above())(source);
+        let mut own = shared_names_in(&self.root)?;
+        if own.is_empty() {
+            return Ok(Vec::new());
+        }
+        for entry in fs::read_dir(self.above()).map_err(unreadable)? {
+            let other = entry.map_err(unreadable)?.path();
+            let is_folder = fs::metadata(&other).map_err(unreadable)?.is_dir();
+            let is_snapshot = is_folder && other.join(METADATA).try_exists().map_err(unreadable)?;
+            if is_snapshot && other != self.root {
+                let used = shared_names_in(&other)?;
                 own.retain(|name| !used.contains(name));
             }
         }
-        own.into_iter().collect()
+        Ok(own.into_iter().collect())
     }
 
     fn lock_shared(&self) -> MutexGuard<'_, BTreeMap<String, CheckpointId>> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The shared files that the snapshot in `folder` refers to.
+fn shared_names_in(folder: &Path) -> Result<BTreeSet<String>, StorageError> {
+    let file = folder.join(METADATA);
+    let metadata = CheckpointMetadata::decode(&file, &read_file(&file)?, None)?;
+    let shared = metadata.streams().filter_map(StreamHandle::shared_name);
+    Ok(shared.map(str::to_owned).collect())
 }
