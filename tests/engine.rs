@@ -26,6 +26,10 @@ mod deployment;
 mod drivers;
 #[path = "engine/end_of_data.rs"]
 mod end_of_data;
+#[path = "engine/failing.rs"]
+mod failing;
+#[path = "engine/fallback.rs"]
+mod fallback;
 #[path = "engine/faults.rs"]
 mod faults;
 #[path = "engine/fold.rs"]

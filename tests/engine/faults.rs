@@ -153,7 +153,9 @@ const FILES: StorageKind = StorageKind::FileSystem {
 fn a_torn_write_is_found_at_the_restore_and_another_one_is_named() {
     for storage in [FILES, StorageKind::JobManager] {
         let (mut rig, _dir) = torn(RestartStrategy::Manual, storage, 1);
-        rig.restore();
+        rig.command(&Command::Restore {
+            checkpoint: Some(CheckpointId(2)),
+        });
         let reason = last_refusal(&rig);
         assert!(
             reason.contains("Checkpoint 2 cannot be restored"),

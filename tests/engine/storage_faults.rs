@@ -71,7 +71,9 @@ fn a_torn_checkpoint_is_refused_and_an_older_one_is_offered() {
         bytes[middle] ^= 1;
         std::fs::write(&victim, bytes).unwrap();
         let before = rig.stepper.project();
-        rig.restore();
+        rig.command(&Command::Restore {
+            checkpoint: Some(CheckpointId(2)),
+        });
         assert_eq!(
             rig.stepper.project(),
             before,

@@ -186,14 +186,25 @@ pub fn restarts(recording: &Recording) -> Vec<Restart> {
     restarts
 }
 
-/// Every scripted command that was refused.
+/// Every scripted command that was refused. A restore that has found an older checkpoint was obeyed.
 pub fn refused(recording: &Recording) -> Vec<String> {
+    let was_obeyed = |asked: usize| {
+        let events = recording.events().iter();
+        let mut accepted = events.filter_map(|event| match event.kind {
+            EventKind::CommandAccepted {
+                by: CommandOrigin::Script(entry),
+                ..
+            } => Some(entry),
+            _ => None,
+        });
+        accepted.any(|entry| entry == asked)
+    };
     let told = |event: &TraceEvent| match &event.kind {
         EventKind::CommandRefused {
             command,
             by: CommandOrigin::Script(entry),
             reason,
-        } => Some(format!(
+        } if !was_obeyed(*entry) => Some(format!(
             "script entry {} ({}): {reason}",
             entry + 1,
             command_name(command)

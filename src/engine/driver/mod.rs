@@ -9,6 +9,7 @@ pub mod live;
 pub mod outside;
 mod places;
 pub mod resources;
+mod restoring;
 mod rng;
 pub mod stepper;
 mod torn;

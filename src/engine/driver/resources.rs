@@ -146,7 +146,7 @@ impl Resources {
     /// started from; else a fresh start.
     ///
     /// # Errors
-    /// As for [`Resources::prepare`], naming the other checkpoints that could be restored instead.
+    /// As for [`Resources::prepare`].
     pub fn prepare_restore(
         &self,
         (plan, setup, attempt): (&ExecutionGraph, BackendSetup, u32),
@@ -162,7 +162,7 @@ impl Resources {
             None => start,
             Some(id) if is_own(id) => Some((&*self.storage, id)),
             Some(id) if start.is_some_and(|(_, first)| first == id) => start,
-            Some(id) => return Err(format!("Checkpoint {id} is not among the retained ones.")),
+            Some(_) => return Err("it is not among the retained ones.".to_owned()),
         };
         let setup = BackendSetup {
             continues: chosen.is_some_and(is_own),
@@ -178,10 +178,7 @@ impl Resources {
         let prepared = self.prepare_from(plan, (setup, attempt), from);
         prepared
             .map(|prepared| (id, prepared))
-            .map_err(|error| match id {
-                Some(torn) => with_alternatives(torn, &told(&error, &*self.storage), store),
-                None => error,
-            })
+            .map_err(|error| told(&error, &*self.storage))
     }
 
     fn prepare_one(
@@ -382,18 +379,4 @@ fn restored_offsets(state: &Assigned) -> BTreeMap<u32, u64> {
     elements
         .filter_map(|element| Source::read_element(element))
         .collect()
-}
-
-/// What is wrong with a checkpoint, and which others there are.
-fn with_alternatives(torn: CheckpointId, error: &str, store: &CompletedStore) -> String {
-    let others = store.iter().rev().filter(|id| *id != torn);
-    let list: Vec<String> = others.map(|id| id.to_string()).collect();
-    let advice = match &list[..] {
-        [] => "No other checkpoint is retained.".to_owned(),
-        ids => format!(
-            "Still retained: checkpoint {}. Restore that one.",
-            ids.join(", ")
-        ),
-    };
-    format!("Checkpoint {torn} cannot be restored: {error} {advice}")
 }

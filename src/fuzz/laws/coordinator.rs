@@ -249,7 +249,8 @@ pub fn store(history: &History) -> Vec<Violation> {
     let mut store: Vec<CheckpointId> = baseline.map(|baseline| baseline.checkpoint).collect();
     let retained = history.job.config.checkpointing.retained as usize;
     let mut wanted: Option<Option<CheckpointId>> = None;
-    let mut is_latest_torn = false;
+    // In which step restores were refused, and how many: what comes next is one that is older.
+    let mut refused = (0, 0);
     for (at, event) in history.events.iter().enumerate() {
         match &event.kind {
             EventKind::Completed { checkpoint } => {
@@ -268,15 +269,33 @@ pub fn store(history: &History) -> Vec<Violation> {
             EventKind::CommandAccepted {
                 command: Command::Restore { checkpoint },
                 by,
-            } if *by != CommandOrigin::Job || is_latest_torn => wanted = Some(*checkpoint),
-            // The latest could not be read: the job may fall back to an older one.
+            } => {
+                let tries = if refused.0 == event.step {
+                    refused.1
+                } else {
+                    0
+                };
+                let older = store.iter().rev().nth(tries).copied();
+                if tries > 0 && *checkpoint != older {
+                    let text = format!("after {tries} tries the job falls back to {checkpoint:?}");
+                    found.push(violation(16, at, text));
+                }
+                if tries > 0 || *by != CommandOrigin::Job {
+                    wanted = Some(*checkpoint);
+                }
+            }
             EventKind::CommandRefused {
                 command: Command::Restore { .. },
-                by: CommandOrigin::Job,
                 ..
-            } => is_latest_torn = true,
+            } => {
+                let before = if refused.0 == event.step {
+                    refused.1
+                } else {
+                    0
+                };
+                refused = (event.step, before + 1);
+            }
             EventKind::JobStatus(JobStatus::Restoring { from }) => {
-                is_latest_torn = false;
                 let asked = wanted.take().flatten();
                 let expected = asked.or(store.last().copied());
                 if *from != expected {

@@ -8,6 +8,7 @@ use super::wire::{Control, Meter};
 use super::{JobManager, Restore, TICK};
 use crate::engine::driver::decide::{Deed, Facts, Presence};
 use crate::engine::driver::resources::setup_of;
+use crate::engine::driver::restoring::first_readable;
 use crate::engine::event::{CommandOrigin, EventKind, JobStatus};
 use crate::model::{CheckpointId, Command, SubtaskId, When};
 
@@ -68,7 +69,7 @@ impl JobManager<'_> {
     }
 
     /// # Errors
-    /// Why not, as a sentence. Then nothing was recorded or changed.
+    /// Why not, as a sentence. Then nothing was recorded or changed. (A restore tells by itself what it tries.)
     fn try_command(
         &mut self,
         command: &Command,
@@ -77,22 +78,18 @@ impl JobManager<'_> {
     ) -> Result<(), String> {
         let deed = self.facts(attempt).decide(command)?;
         // A checkpoint is read before anything is canceled for it.
-        let restore = match &deed {
-            Deed::Restore(checkpoint) => Some(self.load(*checkpoint)?),
-            Deed::DeleteStored(path) => {
-                self.places.delete_stored(path)?;
-                None
+        match &deed {
+            Deed::Restore(wanted) => {
+                // What could not be read has been told.
+                let _ = self.find_restore(*wanted, by);
+                return Ok(());
             }
-            _ => None,
-        };
+            Deed::DeleteStored(path) => self.places.delete_stored(path)?,
+            _ => {}
+        }
         let command = command.clone();
         self.record(EventKind::CommandAccepted { command, by });
-        if restore.is_some() {
-            self.after_savepoint = None;
-            self.next = restore;
-        } else {
-            self.carry_out(deed, attempt);
-        }
+        self.carry_out(deed, attempt);
         Ok(())
     }
 
@@ -130,7 +127,7 @@ impl JobManager<'_> {
                     self.tell(attempt, id, Control::Compact);
                 }
             }
-            // The one needs what was read, and the other is done already.
+            // Done already.
             Deed::Restore(_) | Deed::DeleteStored(_) => {}
             Deed::End(status) => self.set_status(status),
         }
@@ -149,14 +146,30 @@ impl JobManager<'_> {
         self.fail(cause);
     }
 
-    fn load(&mut self, wanted: Option<CheckpointId>) -> Result<Restore, String> {
-        self.attempts += 1;
-        let latest = self.coordinator.store().latest();
-        self.resources.prepare_restore(
-            (self.plan, setup_of(&self.job.config, false), self.attempts),
-            self.coordinator.store(),
-            wanted.or(latest),
-        )
+    /// Read the checkpoint to return to, and tell what was tried; the job goes on with it next.
+    ///
+    /// # Errors
+    /// Nothing can be restored: why not what was tried first. Nothing has changed then.
+    fn find_restore(
+        &mut self,
+        wanted: Option<CheckpointId>,
+        by: CommandOrigin,
+    ) -> Result<(), String> {
+        let store = self.coordinator.store().clone();
+        let tried = first_readable(&store, (wanted, by), |checkpoint| {
+            self.attempts += 1;
+            let setup = setup_of(&self.job.config, false);
+            let target = (self.plan, setup, self.attempts);
+            self.resources.prepare_restore(target, &store, checkpoint)
+        });
+        for refusal in tried.refused {
+            self.record(refusal);
+        }
+        let (command, restore) = tried.found.ok_or(tried.cause)?;
+        self.record(EventKind::CommandAccepted { command, by });
+        self.after_savepoint = None;
+        self.next = Some(restore);
+        Ok(())
     }
 
     /// After an attempt: what the job goes on with, if it does.
@@ -186,19 +199,8 @@ impl JobManager<'_> {
 
     /// The restart strategy's turn: back to the newest checkpoint that can be read.
     fn restart(&mut self) {
-        let by = CommandOrigin::Job;
-        let mut first_reason = None;
-        for checkpoint in self.coordinator.store().restore_order() {
-            let command = Command::Restore { checkpoint };
-            match self.try_command(&command, by, None) {
-                Ok(()) => return,
-                Err(reason) => {
-                    first_reason.get_or_insert_with(|| reason.clone());
-                    self.refuse(&command, by, reason);
-                }
-            }
+        if let Err(cause) = self.find_restore(None, CommandOrigin::Job) {
+            self.set_status(JobStatus::Failed { cause });
         }
-        let cause = first_reason.unwrap_or_default();
-        self.set_status(JobStatus::Failed { cause });
     }
 }

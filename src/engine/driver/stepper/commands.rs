@@ -39,26 +39,25 @@ impl Stepper {
     }
 
     /// # Errors
-    /// Why not, as a sentence. Then nothing was recorded or changed.
+    /// Why not, as a sentence. Then nothing was recorded or changed. (A restore tells by itself what it tries.)
     fn try_command(&mut self, command: &Command, by: CommandOrigin) -> Result<(), String> {
         let deed = self.facts().decide(command)?;
         // A checkpoint is read before anything is canceled for it.
-        let restore = match &deed {
-            Deed::Restore(checkpoint) => Some(self.load(*checkpoint)?),
-            Deed::DeleteStored(path) => {
-                self.places.delete_stored(path)?;
-                None
+        match &deed {
+            Deed::Restore(wanted) => {
+                if let Some((from, ready)) = self.find_restore(*wanted, by).found {
+                    self.restore_all(from, ready);
+                }
+                return Ok(());
             }
-            _ => None,
-        };
+            Deed::DeleteStored(path) => self.places.delete_stored(path)?,
+            _ => {}
+        }
         self.net.record(EventKind::CommandAccepted {
             command: command.clone(),
             by,
         });
-        match restore {
-            Some((from, ready)) => self.restore_all(from, ready),
-            None => self.carry_out(deed),
-        }
+        self.carry_out(deed);
         Ok(())
     }
 
@@ -98,7 +97,7 @@ impl Stepper {
                     self.turn(id, |subtask, turn| subtask.on_compact(turn));
                 }
             }
-            // The one needs what was read, and the other is done already.
+            // Done already.
             Deed::Restore(_) | Deed::DeleteStored(_) => {}
             Deed::End(status) => self.end_job(status),
         }

@@ -10,19 +10,31 @@
 use std::collections::BTreeSet;
 
 use super::{Ready, Stepper};
-use crate::engine::coordinator::JobEnd;
 use crate::engine::coordinator::restart::{RestartBackoff, Verdict};
+use crate::engine::coordinator::{CompletedStore, JobEnd};
 use crate::engine::driver::resources::{Prepared, setup_of};
+use crate::engine::driver::restoring::first_readable;
 use crate::engine::event::{CommandOrigin, EventKind, JobStatus, SubtaskStatus};
 use crate::engine::in_flight::InFlight;
 use crate::engine::subtask::Subtask;
-use crate::model::{CheckpointId, Command, FailoverStrategy, RestartStrategy, SubtaskId};
+use crate::model::{CheckpointId, FailoverStrategy, RestartStrategy, SubtaskId};
 
 /// A restore that becomes real at `ready_us`.
 pub(super) struct Deployment {
     pub ready_us: u64,
     pub from: Option<CheckpointId>,
     pub ready: Vec<(SubtaskId, Ready)>,
+}
+
+/// A checkpoint that was read; none: a fresh start.
+type Restore = (Option<CheckpointId>, Vec<Ready>);
+
+/// What a restore has come to.
+pub(super) struct Found {
+    /// None: nothing can be restored.
+    pub found: Option<Restore>,
+    /// Why not what was tried first.
+    cause: String,
 }
 
 /// What is down, and what will be done about it.
@@ -148,31 +160,37 @@ impl Stepper {
     /// The restart strategy's turn: back to the newest checkpoint that can be read.
     pub(super) fn restart(&mut self) {
         self.recovery.restart_at_us = None;
-        let mut first_reason = None;
-        for checkpoint in self.coordinator.store().restore_order() {
-            let command = Command::Restore { checkpoint };
-            let by = CommandOrigin::Job;
-            match self.load(checkpoint) {
-                Ok((from, ready)) => {
-                    self.net.record(EventKind::CommandAccepted { command, by });
-                    let down = std::mem::take(&mut self.recovery.down);
-                    return self.begin_restore(from, ready, &down);
-                }
-                Err(reason) => {
-                    first_reason.get_or_insert_with(|| reason.clone());
-                    let refused = EventKind::CommandRefused {
-                        command,
-                        by,
-                        reason,
-                    };
-                    self.net.record(refused);
-                }
-            }
+        let Found { found, cause } = self.find_restore(None, CommandOrigin::Job);
+        if let Some((from, ready)) = found {
+            let down = std::mem::take(&mut self.recovery.down);
+            return self.begin_restore(from, ready, &down);
         }
         let all = self.all_subtasks();
         self.cancel(&all, &[]);
-        let cause = first_reason.unwrap_or_default();
         self.end(JobStatus::Failed { cause });
+    }
+
+    /// Read the checkpoint to return to, and tell what was tried. Nothing else changes here.
+    pub(super) fn find_restore(
+        &mut self,
+        wanted: Option<CheckpointId>,
+        by: CommandOrigin,
+    ) -> Found {
+        let store = self.coordinator.store().clone();
+        let tried = first_readable(&store, (wanted, by), |checkpoint| {
+            self.load(&store, checkpoint)
+        });
+        for refusal in tried.refused {
+            self.net.record(refusal);
+        }
+        let found = tried.found.map(|(command, found)| {
+            self.net.record(EventKind::CommandAccepted { command, by });
+            found
+        });
+        Found {
+            found,
+            cause: tried.cause,
+        }
     }
 
     /// A person's restore is always of the whole job.
@@ -196,16 +214,14 @@ impl Stepper {
         self.tasks.iter().any(|task| task.subtask.is_some())
     }
 
-    /// Read the checkpoint to return to: the wanted one, else the latest.
-    pub(super) fn load(
+    fn load(
         &mut self,
-        wanted: Option<CheckpointId>,
-    ) -> Result<(Option<CheckpointId>, Vec<Ready>), String> {
-        let store = self.coordinator.store();
+        store: &CompletedStore,
+        checkpoint: Option<CheckpointId>,
+    ) -> Result<Restore, String> {
         self.attempt += 1;
         let target = (&*self.plan, setup_of(&self.job.config, true), self.attempt);
-        let wanted = wanted.or(store.latest());
-        let (from, prepared) = self.resources.prepare_restore(target, store, wanted)?;
+        let (from, prepared) = self.resources.prepare_restore(target, store, checkpoint)?;
         Ok((from, read_states(prepared)?))
     }
 
