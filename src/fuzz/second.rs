@@ -211,6 +211,7 @@ fn baseline(
     let parallelism = old.map(|old| (old.uid.clone(), old.parallelism as usize));
     Baseline {
         checkpoint,
+        triggered_ms: history.at_us(story.triggered) / 1000,
         images,
         parallelism: parallelism.collect(),
         written,

@@ -1,6 +1,8 @@
 //! The coordinator alone, handed one message after the other.
 
-use lockgate::engine::coordinator::{CheckpointCoordinator, MAX_QUEUED_REQUESTS, Order, Timer};
+use lockgate::engine::coordinator::{
+    Beginning, CheckpointCoordinator, MAX_QUEUED_REQUESTS, Order, Timer,
+};
 use lockgate::engine::event::{AbortReason, CheckpointKind, EventKind, IgnoredAck, RejectReason};
 use lockgate::engine::plan::ExecutionGraph;
 use lockgate::engine::storage::SubtaskState;
@@ -23,7 +25,8 @@ struct World {
 impl World {
     fn new(config: CheckpointConfig) -> Self {
         let graph = ExecutionGraph::of(&sum_job(&[Source::new(1, 1)], 2, 2));
-        let mut coordinator = CheckpointCoordinator::new(&graph, config, BackendKind::Heap, None);
+        let mut coordinator =
+            CheckpointCoordinator::new(&graph, config, BackendKind::Heap, Beginning::default());
         let subtasks: Vec<SubtaskId> = graph.subtasks.iter().map(|subtask| subtask.id).collect();
         subtasks
             .iter()

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lockgate::engine::coordinator::{CheckpointCoordinator, Order, Timer};
+use lockgate::engine::coordinator::{Beginning, CheckpointCoordinator, Order, Timer};
 use lockgate::engine::event::{AbortReason, CheckpointKind, EventKind};
 use lockgate::engine::plan::ExecutionGraph;
 use lockgate::engine::storage::SubtaskState;
@@ -87,8 +87,11 @@ struct World {
 impl World {
     fn new(config: CheckpointConfig, start: Option<u64>) -> Self {
         let graph = ExecutionGraph::of(&sum_job(&[Source::new(1, 1)], 2, 2));
-        let start_from = start.map(|start| (CheckpointId(start), ClaimMode::NoClaim));
-        let coordinator = CheckpointCoordinator::new(&graph, config, BackendKind::Heap, start_from);
+        let beginning = Beginning {
+            from: start.map(|start| (CheckpointId(start), ClaimMode::NoClaim)),
+            processing_time_ms: 0,
+        };
+        let coordinator = CheckpointCoordinator::new(&graph, config, BackendKind::Heap, beginning);
         let mut world = Self {
             coordinator,
             config,

@@ -100,6 +100,7 @@ fn with_records(plan: &ExecutionGraph, storage: &MemoryStorage) -> (CheckpointMe
         backend: BackendKind::Heap,
         operators,
         edges: plan.edges.clone(),
+        processing_time_ms: None,
     };
     (metadata, values)
 }

@@ -4,21 +4,23 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use lockgate::engine::driver::live::LiveOptions;
 use lockgate::engine::driver::stepper::Stepper;
 use lockgate::engine::driver::{Feeds, Resources, StartPoint, fit};
 use lockgate::engine::event::{EventKind, JobStatus};
 use lockgate::engine::plan::ExecutionGraph;
-use lockgate::engine::storage::MemoryStorage;
+use lockgate::engine::storage::{CheckpointMetadata, CheckpointStorage, MemoryStorage};
 use lockgate::model::{
     BackendKind, CheckpointId, ClaimMode, Command, Decimal, Edge, EntryValue, JobGraph, KeyExpr,
     KeyedFunction, KeyedProcessSpec, KeyedSumSpec, OperatorSpec, Partitioning, Record,
-    SavepointFormat, SinkKind, SinkSpec, SourceKind, SourceSpec, StateEntry, TtlSpec, Uid, Vertex,
-    WindowAggregate, WindowSpec, validate,
+    SavepointFormat, SinkKind, SinkSpec, SourceKind, SourcePause, SourceSpec, StateEntry, TtlSpec,
+    Uid, Vertex, WindowAggregate, WindowSpec, validate,
 };
 use lockgate::recording::view::CheckpointStatus;
 use lockgate::run::Run;
 use proptest::prelude::*;
 
+use crate::drivers::run_live_from;
 use crate::rig::{MemorySavepoints, Rig};
 use crate::samples::play_with;
 
@@ -372,20 +374,102 @@ fn a_sum_gets_no_time_to_live_afterwards_and_loses_none() {
     }
 }
 
+/// The job's records come in the first second, and those of others for a minute more.
+fn silent_for_a_minute(job: &JobGraph) -> JobGraph {
+    let quiet = |vertex: &mut Vertex| {
+        if let OperatorSpec::Source(spec) = &mut vertex.operator {
+            spec.pause = Some(SourcePause {
+                after_records: 8,
+                for_ms: 3_600_000,
+            });
+        }
+    };
+    let job = change(&change(job, "s0", quiet), "s1", quiet);
+    change(&job, "rules", |vertex| {
+        *vertex = source("rules", 1.0, 1000);
+    })
+}
+
+/// As if it had been written before processing time was.
+fn without_time(start: &StartPoint) -> StartPoint {
+    with_time(start, None)
+}
+
+fn with_time(start: &StartPoint, processing_time_ms: Option<u64>) -> StartPoint {
+    let metadata = start.storage.read_metadata(start.checkpoint).unwrap();
+    let storage = MemoryStorage::default();
+    storage.begin(start.checkpoint).unwrap();
+    let metadata = CheckpointMetadata {
+        processing_time_ms,
+        ..metadata
+    };
+    storage.write_metadata(&metadata).unwrap();
+    StartPoint {
+        storage: Arc::new(storage),
+        ..start.clone()
+    }
+}
+
 /// A run that begins from a snapshot goes on in processing time: virtual time begins at zero, and state does not grow
-/// younger for it. Breaks if the clock of the second run is behind the entries' last use.
+/// younger for it. Breaks if the clock of the second run is where state was last used, a minute before the snapshot: then
+/// what had expired lives again.
 #[test]
 fn a_second_run_does_not_turn_the_clock_back() {
-    let job = states_job(KeyedFunction::LastN { n: 2 }, Some(TtlSpec::new(100)));
-    let (rig, start) = savepoint(&job, 500_000, SavepointFormat::Canonical);
-    let captured = rig.view().checkpoints[&start.checkpoint].subtasks.values();
+    let job = states_job(KeyedFunction::LastN { n: 2 }, Some(TtlSpec::new(5_000)));
+    let quiet = silent_for_a_minute(&job);
+    let (rig, start) = savepoint(&quiet, 60_000_000, SavepointFormat::Canonical);
+    let checkpoint = &rig.view().checkpoints[&start.checkpoint];
+    let captured = checkpoint.subtasks.values();
     let newest = captured
         .flat_map(|it| it.entries.values().flatten())
         .filter_map(|entry| entry.last_access_ms)
         .max();
-    let second = begin(&job, &start).unwrap();
-    assert_eq!(Some(second.project().begun_ms), newest);
-    assert!(newest > Some(300));
+    assert!(newest > Some(0) && newest < Some(2_000), "{newest:?}");
+
+    let mut second = begin(&job, &start).unwrap();
+    let begun_ms = second.project().begun_ms;
+    assert_eq!(begun_ms, checkpoint.triggered_us / 1000);
+    assert!(begun_ms >= 60_000);
+    let first_change = loop {
+        assert!(second.step());
+        let changed = second
+            .take_log()
+            .into_iter()
+            .find_map(|event| match event.kind {
+                EventKind::EntriesChanged { entries, .. } => Some(entries),
+                _ => None,
+            });
+        if let Some(entries) = changed {
+            break entries;
+        }
+    };
+    assert_eq!(first_change.len(), 1, "the older ones expired long ago");
+
+    let unaware = begin(&job, &without_time(&start)).unwrap();
+    assert_eq!(Some(unaware.project().begun_ms), newest, "the best guess");
+    let early = begin(&job, &with_time(&start, Some(1))).unwrap();
+    assert_eq!(Some(early.project().begun_ms), newest, "used after that");
+}
+
+/// Breaks if the live driver's clock is the computer's alone: that may be behind the one that wrote a snapshot.
+#[test]
+fn a_live_run_does_not_turn_the_clock_back_either() {
+    let job = states_job(KeyedFunction::Max, Some(TtlSpec::new(5_000)));
+    let (_rig, start) = savepoint(&job, 300_000, SavepointFormat::Canonical);
+    let in_2096_ms = 4_000_000_000_000;
+    let start = with_time(&start, Some(in_2096_ms));
+    let metadata = start.storage.read_metadata(start.checkpoint).unwrap();
+    let job = fit::adapt(&job, &metadata).unwrap();
+    let outcome = run_live_from(&job, LiveOptions::default(), Some(start));
+    assert_eq!(outcome.status, JobStatus::Finished);
+    let entries = outcome.entries.iter().flatten();
+    let entries: Vec<StateEntry> = entries.flat_map(|(_, entries)| entries.clone()).collect();
+    assert!(!entries.is_empty());
+    assert!(
+        entries
+            .iter()
+            .all(|entry| entry.last_access_ms >= Some(in_2096_ms))
+    );
 }
 
 proptest! {

@@ -143,6 +143,7 @@ pub fn metadata(checkpoint: CheckpointId, keyed: &KeyedStateHandle) -> Checkpoin
         backend: keyed.backend().unwrap_or(BackendKind::Heap),
         operators: vec![operator("numbers", source), operator("sum", sum)],
         edges: Vec::new(),
+        processing_time_ms: None,
     }
 }
 

@@ -98,7 +98,9 @@ pub fn savepoints(view: &View, path: impl Fn(CheckpointId) -> Option<String>) ->
 pub fn started_from(recording: &Recording) -> Option<StartedFrom> {
     let mut events = recording.events().iter();
     events.find_map(|event| match &event.kind {
-        EventKind::StartedFrom { checkpoint, claim } => Some(StartedFrom {
+        EventKind::StartedFrom {
+            checkpoint, claim, ..
+        } => Some(StartedFrom {
             id: checkpoint.0,
             path: None,
             claim: claim.name(),

@@ -32,8 +32,10 @@ impl CheckpointCoordinator {
                 let Some(pending) = pending else { return };
                 pending.accept(subtask, state, at_end);
                 let metadata = pending.is_fully_acknowledged().then(|| {
+                    let triggered_ms = self.begun_ms.saturating_add(pending.triggered_us / 1000);
+                    let which = (checkpoint, pending.kind);
                     self.job
-                        .metadata(checkpoint, pending.kind, &pending.acknowledged)
+                        .metadata(which, triggered_ms, &pending.acknowledged)
                 });
                 self.record(EventKind::Acknowledged {
                     subtask,

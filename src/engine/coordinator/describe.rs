@@ -34,11 +34,11 @@ impl Description {
         }
     }
 
-    /// All that a checkpoint is, by operator and subtask. Who has not acknowledged had finished before.
+    /// All that a checkpoint is that was triggered at this processing time, by operator and subtask. Who has not acknowledged had finished before.
     pub fn metadata(
         &self,
-        checkpoint: CheckpointId,
-        kind: CheckpointKind,
+        (checkpoint, kind): (CheckpointId, CheckpointKind),
+        processing_time_ms: u64,
         acknowledged: &BTreeMap<SubtaskId, SubtaskState>,
     ) -> CheckpointMetadata {
         let mut next = 0;
@@ -59,6 +59,7 @@ impl Description {
             backend: self.backend,
             operators: self.operators.iter().map(with_state).collect(),
             edges: self.edges.clone(),
+            processing_time_ms: Some(processing_time_ms),
         }
     }
 }

@@ -53,9 +53,20 @@ pub use retention::{JobEnd, keeps};
 pub use shared::SharedStateRegistry;
 pub use store::{CompletedStore, Departure, Owner};
 
+/// What a job begins with.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Beginning {
+    /// The snapshot that it is started from.
+    pub from: Option<(CheckpointId, ClaimMode)>,
+    /// Processing time when it begins, in milliseconds.
+    pub processing_time_ms: u64,
+}
+
 /// One job's coordinator.
 pub struct CheckpointCoordinator {
     config: CheckpointConfig,
+    /// What processing time was at the driver's zero.
+    begun_ms: u64,
     job: Description,
     predecessors: Vec<Vec<SubtaskId>>,
     tasks: Vec<Task>,
@@ -82,13 +93,16 @@ pub struct CheckpointCoordinator {
 }
 
 impl CheckpointCoordinator {
-    /// `start`: the snapshot that the job is started from. The first number is 1, or one more than that.
+    /// The first number is 1, or one more than that of the snapshot that the job is started from.
     #[must_use]
     pub fn new(
         graph: &ExecutionGraph,
         config: CheckpointConfig,
         backend: BackendKind,
-        start: Option<(CheckpointId, ClaimMode)>,
+        Beginning {
+            from,
+            processing_time_ms,
+        }: Beginning,
     ) -> Self {
         let mut predecessors = vec![Vec::new(); graph.subtasks.len()];
         for channel in &graph.channels {
@@ -96,10 +110,11 @@ impl CheckpointCoordinator {
         }
         let mut coordinator = Self {
             config,
+            begun_ms: processing_time_ms,
             job: Description::of(graph, backend),
             predecessors,
             tasks: vec![Task::NotRunning; graph.subtasks.len()],
-            next_id: CheckpointId(start.map_or(1, |(id, _)| id.0 + 1)),
+            next_id: CheckpointId(from.map_or(1, |(id, _)| id.0 + 1)),
             pending: BTreeMap::new(),
             initialising: None,
             queue: RequestQueue::default(),
@@ -114,9 +129,13 @@ impl CheckpointCoordinator {
             final_complete: false,
             orders: Vec::new(),
         };
-        if let Some((checkpoint, claim)) = start {
+        if let Some((checkpoint, claim)) = from {
             coordinator.store.start_from(checkpoint, claim);
-            coordinator.record(EventKind::StartedFrom { checkpoint, claim });
+            coordinator.record(EventKind::StartedFrom {
+                checkpoint,
+                claim,
+                processing_time_ms,
+            });
         }
         coordinator
     }

@@ -1,6 +1,7 @@
 //! The two drivers: they own time, queues, threads and I/O, and interpret the effects of the same state machines.
 
 pub mod assign;
+mod clock;
 mod decide;
 mod faults;
 pub mod fit;

@@ -349,6 +349,8 @@ pub enum EventKind {
     StartedFrom {
         checkpoint: CheckpointId,
         claim: ClaimMode,
+        /// Where processing time goes on from, in milliseconds.
+        processing_time_ms: u64,
     },
     /// The snapshot that the run was started from is not needed any more. It is not the run's, and stays where it is.
     Released {

@@ -62,6 +62,12 @@ impl KeyedProcess {
         })
     }
 
+    /// Whether what it keeps lives for a time only.
+    #[must_use]
+    pub fn has_ttl(&self) -> bool {
+        self.descriptor.ttl.is_some()
+    }
+
     /// Process `record` at the driver's processing time, and send on what comes of it.
     ///
     /// # Errors

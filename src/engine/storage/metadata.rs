@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! header   magic "LgCp" · version u32 · length of the payload u64 · CRC-32 of version and payload u32    (20 bytes)
-//! payload  checkpoint u64 · kind u8 · backend u8 · operators · edges
+//! payload  checkpoint u64 · kind u8 · backend u8 · operators · edges · time
 //! operator id (16 bytes) · uid · explicit u8 · name · parallelism u32 · max parallelism u32 · subtasks
 //! edge     from (16 bytes) · to (16 bytes) · partitioning u8
 //! subtask  flags u8 (1 finished, 4 has keyed state) · lists · [keyed] · channels
@@ -15,13 +15,14 @@
 //!          4 · as 3 · as 0                                   the same, and its timers, which were on the heap
 //! shared   [file name, created by (checkpoint u64), bytes of its entries u64, stream]
 //! files    [file name, stream]
+//! time     0, or 1 · processing time u64                     milliseconds
 //! stream   0 · bytes                                         in here
 //!          1 · checkpoint u64 · name · size u64 · CRC-32 u32 in a file of the checkpoint
 //!          2 · name · size u64 · CRC-32 u32                  in a shared file
 //! ```
 //!
-//! In version 2 the checksum is of the payload alone. Version 4 is version 3 with the keyed state 4, and is written only
-//! where that is needed. Numbers are big-endian. A list comes after its count (u32), a text or bytes after its length (u64). Any change
+//! In version 2 the checksum is of the payload alone. Before version 4 there is no time at the end, and no keyed state 4;
+//! version 3 is written where neither is needed. Numbers are big-endian. A list comes after its count (u32), a text or bytes after its length (u64). Any change
 //! of this layout needs a new version and a reader for the old one: the tests hold
 //! one of each version, byte by byte.
 
@@ -37,8 +38,8 @@ use crate::model::{BackendKind, CheckpointId, OperatorId, SavepointFormat, Snaps
 
 const MAGIC: [u8; 4] = *b"LgCp";
 const VERSION: u32 = 4;
-/// Where no timers were on the heap.
-const VERSION_WITHOUT_TIMERS: u32 = 3;
+/// Where no timers were on the heap and no time is known.
+const VERSION_WITHOUT_TIME: u32 = 3;
 const OLDEST_VERSION: u32 = 2;
 const HEADER_BYTES: usize = 20;
 
@@ -83,6 +84,9 @@ pub struct CheckpointMetadata {
     pub operators: Vec<OperatorState>,
     /// How the operators were connected, in the order of their channels.
     pub edges: Vec<EdgePlan>,
+    /// Processing time when it was triggered, in milliseconds: time goes on from there, and state does not grow younger.
+    /// None: its writer did not say.
+    pub processing_time_ms: Option<u64>,
 }
 
 /// One operator's part, found again by its id.

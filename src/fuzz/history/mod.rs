@@ -117,6 +117,8 @@ pub struct Task {
 #[derive(Clone, Debug)]
 pub struct Baseline {
     pub checkpoint: CheckpointId,
+    /// Since that run's beginning, which began with nothing.
+    pub triggered_ms: u64,
     /// By operator, all its subtasks together; splits as this run numbers them.
     pub images: BTreeMap<Uid, Image>,
     pub parallelism: BTreeMap<Uid, usize>,

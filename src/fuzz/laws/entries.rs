@@ -3,7 +3,6 @@
 //! By other rules than the engine's: over the entries as the log shows them, without cells, backends or accesses.
 
 use super::{History, Violation, violation};
-use crate::engine::event::{EventKind, JobStatus};
 use crate::fuzz::history::Change;
 use crate::model::{
     Decimal, EntryValue, KeyedFunction, OperatorSpec, StateEntry, TtlSpec, TtlUpdate, TtlVisibility,
@@ -34,21 +33,16 @@ pub fn changes(history: &History) -> Vec<Violation> {
     found
 }
 
-/// Virtual time begins at zero; processing time goes on from the last use of what the run begins with.
+/// Virtual time begins at zero; processing time goes on from where the earlier run was when the snapshot was triggered, or
+/// where a subtask was when its state became part of that.
 fn begun_ms(history: &History) -> u64 {
-    let mut begun_ms = 0;
-    for event in history.events {
-        match &event.kind {
-            EventKind::JobStatus(JobStatus::Restoring { .. }) => break,
-            EventKind::Restored { entries, .. } => {
-                let entries = entries.iter().flat_map(|(_, entries)| entries);
-                let newest = entries.filter_map(|entry| entry.last_access_ms).max();
-                begun_ms = begun_ms.max(newest.unwrap_or(0));
-            }
-            _ => {}
-        }
-    }
-    begun_ms
+    let Some(baseline) = &history.baseline else {
+        return 0;
+    };
+    let images = baseline.images.values();
+    let entries = images.flat_map(|image| image.entries.values().flatten());
+    let newest = entries.filter_map(|entry| entry.last_access_ms).max();
+    baseline.triggered_ms.max(newest.unwrap_or(0))
 }
 
 /// To the millisecond.

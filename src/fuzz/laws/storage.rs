@@ -50,7 +50,9 @@ fn is_deleted(history: &History, id: CheckpointId) -> bool {
 fn lost_start(history: &History, stored: &Stored) -> Option<String> {
     let holds = stored.holds_start?;
     let begun = history.events.iter().find_map(|event| match event.kind {
-        EventKind::StartedFrom { checkpoint, claim } => Some((checkpoint, claim)),
+        EventKind::StartedFrom {
+            checkpoint, claim, ..
+        } => Some((checkpoint, claim)),
         _ => None,
     });
     let (checkpoint, claim) = begun?;

@@ -75,7 +75,12 @@ impl View {
                     self.shared.remove(name);
                 }
             }
-            EventKind::StartedFrom { checkpoint, claim } => {
+            EventKind::StartedFrom {
+                checkpoint,
+                claim,
+                processing_time_ms,
+            } => {
+                self.begun_ms = *processing_time_ms;
                 self.store.push(*checkpoint);
                 self.started_from = Some(StartView {
                     checkpoint: *checkpoint,

@@ -188,7 +188,7 @@ impl View {
                 listed,
             } => {
                 self.restore_offsets(*subtask, offsets);
-                self.restore_entries(plan, *subtask, (entries, listed));
+                self.restore_listed(plan, *subtask, listed);
                 self.restore(plan, (*subtask, *from), (state, entries));
                 self.subtask(*subtask).restart_event_time(windows);
             }

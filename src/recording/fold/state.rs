@@ -45,19 +45,13 @@ impl View {
         }
     }
 
-    /// A subtask begins with this. Virtual time begins at zero in each run; processing time goes on from the last use of
-    /// any state that the run began with.
-    pub(super) fn restore_entries(
+    /// A subtask begins with this.
+    pub(super) fn restore_listed(
         &mut self,
         plan: &ExecutionGraph,
         subtask: SubtaskId,
-        (entries, listed): (&[KeyContents], &[Record]),
+        listed: &[Record],
     ) {
-        if self.restarts == 0 {
-            let all = entries.iter().flat_map(|(_, entries)| entries);
-            let newest = all.filter_map(|entry| entry.last_access_ms).max();
-            self.begun_ms = self.begun_ms.max(newest.unwrap_or(0));
-        }
         let view = &mut self.subtasks[subtask.index()];
         match plan.subtask(subtask).operator {
             OperatorSpec::RuleFilter => {

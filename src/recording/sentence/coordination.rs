@@ -83,7 +83,9 @@ impl Recording {
     /// What becomes of the job and of its snapshots.
     fn describe_lifetime(&self, event: &EventKind) -> String {
         match event {
-            EventKind::StartedFrom { checkpoint, claim } => {
+            EventKind::StartedFrom {
+                checkpoint, claim, ..
+            } => {
                 let whose = match claim {
                     ClaimMode::NoClaim => "and leaves it alone",
                     ClaimMode::Claim => "and owns it from now on",

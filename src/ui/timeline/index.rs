@@ -190,7 +190,9 @@ impl TimelineIndex {
                     },
                 );
             }
-            EventKind::StartedFrom { checkpoint, claim } => {
+            EventKind::StartedFrom {
+                checkpoint, claim, ..
+            } => {
                 let kind = MarkKind::StartedFrom(*checkpoint, *claim);
                 self.mark(event.at_us, kind);
             }
@@ -367,7 +369,14 @@ mod tests {
     fn a_start_from_a_snapshot_and_its_release_are_marks() {
         let (checkpoint, claim) = (CheckpointId(7), ClaimMode::NoClaim);
         let events = [
-            event(0, EventKind::StartedFrom { checkpoint, claim }),
+            event(
+                0,
+                EventKind::StartedFrom {
+                    checkpoint,
+                    claim,
+                    processing_time_ms: 0,
+                },
+            ),
             event(90_000, EventKind::Released { checkpoint }),
         ];
         let mut index = TimelineIndex::default();

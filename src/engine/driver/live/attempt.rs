@@ -13,7 +13,7 @@ use super::faults::LiveFaults;
 use super::outside::Outsides;
 use super::pace::Pace;
 use super::task::{FinalState, Inlet, LiveTask};
-use super::wire::{Buffer, Control, Meter, Outlet, Report, Wire};
+use super::wire::{Buffer, Clock, Control, Meter, Outlet, Report, Wire};
 use crate::engine::driver::places::Places;
 use crate::engine::driver::resources::Prepared;
 use crate::engine::event::EventKind;
@@ -48,7 +48,7 @@ impl<'scope> Attempt<'scope> {
             LiveOptions,
         ),
         (from, prepared): (Option<CheckpointId>, Vec<Prepared>),
-        (places, faults): &(Arc<Places>, Arc<LiveFaults>),
+        (places, faults, clock): &(Arc<Places>, Arc<LiveFaults>, Clock),
     ) -> Self {
         let (report, reports) = bounded(REPORTS);
         let (alive, over) = bounded(0);
@@ -82,6 +82,7 @@ impl<'scope> Attempt<'scope> {
                     &mut ends,
                     options,
                     (report.clone(), meter, faults.clone(), outsides),
+                    *clock,
                 ),
                 places: places.clone(),
                 owner: format!("{}-{}", subtask.uid, subtask.index),
@@ -159,6 +160,7 @@ fn wire_of<'a>(
         Arc<LiveFaults>,
         &'a Outsides,
     ),
+    clock: Clock,
 ) -> Wire<'a> {
     let channels = || {
         subtask
@@ -195,6 +197,7 @@ fn wire_of<'a>(
         outsides,
         blocked: Vec::new(),
         started: Vec::new(),
+        clock,
         now_ms: 0,
         is_cut: false,
     }

@@ -19,11 +19,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use super::clock;
 use super::places::{AfterSavepoint, Places};
 use super::resources::{Prepared, Resources, setup_of};
 use super::rng::SplitMix64;
 use crate::engine::coordinator::restart::{RestartBackoff, Verdict};
-use crate::engine::coordinator::{CheckpointCoordinator, JobEnd};
+use crate::engine::coordinator::{Beginning, CheckpointCoordinator, JobEnd};
 use crate::engine::event::{EventKind, JobStatus, TraceEvent};
 use crate::engine::plan::{ExecutionGraph, SubtaskPlan};
 use crate::engine::subtask::TaskMessage;
@@ -35,8 +36,8 @@ use attempt::Attempt;
 use faults::LiveFaults;
 use life::Life;
 use outside::Outsides;
+use wire::{Clock, Control, Meter, Report};
 pub use wire::{Collected, MAX_KEPT_RECORDS};
-use wire::{Control, Meter, Report};
 
 /// How often the JobManager looks at counts and clocks when nothing else wakes it.
 const TICK: Duration = Duration::from_millis(1);
@@ -117,6 +118,10 @@ pub fn run(
         .map(|start| (&*start.storage, start.checkpoint));
     let backend = job.config.backend;
     let mut prepared = Some(resources.prepare(plan, setup_of(&job.config, false), 0, from)?);
+    let clock = Clock::begin(clock::begin_ms_of(
+        start.as_ref(),
+        prepared.as_deref().unwrap_or_default(),
+    )?);
     let start = start.map(|start| (start.checkpoint, start.claim));
     let places = Arc::new(Places::new(
         resources.storage.clone(),
@@ -130,7 +135,16 @@ pub fn run(
         resources,
         options,
         meters: &meters,
-        coordinator: CheckpointCoordinator::new(plan, job.config.checkpointing, backend, start),
+        coordinator: CheckpointCoordinator::new(
+            plan,
+            job.config.checkpointing,
+            backend,
+            Beginning {
+                from: start,
+                processing_time_ms: clock.now_ms(),
+            },
+        ),
+        clock,
         outsides: &outsides,
         started,
         events: Vec::new(),
@@ -227,6 +241,7 @@ struct JobManager<'a> {
     options: LiveOptions,
     meters: &'a [Meter],
     outsides: &'a Outsides,
+    clock: Clock,
     coordinator: CheckpointCoordinator,
     started: Instant,
     events: Vec<TraceEvent>,
@@ -291,7 +306,7 @@ impl JobManager<'_> {
         let (plan, meters, outsides) = (self.plan, self.meters, self.outsides);
         outsides.make_known(plan, &prepared);
         let surroundings = (plan, meters, outsides, self.options);
-        let shared = (self.places.clone(), self.faults.clone());
+        let shared = (self.places.clone(), self.faults.clone(), self.clock);
         std::thread::scope(|scope| {
             let attempt = Attempt::spawn(scope, surroundings, (from, prepared), &shared);
             self.set_status(JobStatus::Running);

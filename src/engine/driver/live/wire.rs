@@ -111,6 +111,30 @@ pub struct Outlet {
     pub buffer: Vec<Record>,
 }
 
+/// Processing time: the computer's, unless the state that a run begins with was used later than that.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    ahead_ms: u64,
+}
+
+impl Clock {
+    /// Not before `begin_ms`.
+    pub fn begin(begin_ms: u64) -> Self {
+        let here_ms = Self { ahead_ms: 0 }.now_ms();
+        Self {
+            ahead_ms: begin_ms.saturating_sub(here_ms),
+        }
+    }
+
+    /// In milliseconds.
+    pub fn now_ms(self) -> u64 {
+        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let now_ms = since_epoch.unwrap_or_default().as_millis();
+        let now_ms = u64::try_from(now_ms).unwrap_or(u64::MAX);
+        now_ms.saturating_add(self.ahead_ms)
+    }
+}
+
 /// The live driver's side of a subtask's effects. Nothing here traces a record.
 pub struct Wire<'a> {
     pub id: SubtaskId,
@@ -135,6 +159,7 @@ pub struct Wire<'a> {
     pub blocked: Vec<ChannelId>,
     /// Snapshots whose asynchronous part is to be started.
     pub started: Vec<SnapshotTask>,
+    pub clock: Clock,
     /// Processing time, read once for each buffer: state lives by it.
     pub now_ms: u64,
     /// A neighbour is gone: this attempt is over.
@@ -154,9 +179,7 @@ impl Wire<'_> {
 
     /// What follows happens now. The clock may be set back; the time that state lives by does not go with it.
     pub fn read_clock(&mut self) {
-        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let now_ms = since_epoch.unwrap_or_default().as_millis();
-        self.now_ms = self.now_ms.max(u64::try_from(now_ms).unwrap_or(u64::MAX));
+        self.now_ms = self.now_ms.max(self.clock.now_ms());
     }
 
     /// Hand on all that is buffered.

@@ -25,16 +25,17 @@ mod timeouts;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::engine::coordinator::{CheckpointCoordinator, Order};
+use crate::engine::coordinator::{Beginning, CheckpointCoordinator, Order};
 use crate::engine::event::{EventKind, JobStatus, Outcome, SubtaskStatus, TraceEvent};
 use crate::engine::operator::Contents;
 use crate::engine::plan::{ExecutionGraph, SubtaskPlan};
 use crate::engine::subtask::{Subtask, TaskFailure};
-use crate::model::{CostModel, JobGraph, KeyContents, SubtaskId, When};
+use crate::model::{CostModel, JobGraph, SubtaskId, When};
 
 pub use action::Action;
 pub use project::{OpenTransaction, Projection, sorted_names};
 
+use super::clock;
 use super::places::{AfterSavepoint, Places};
 use super::resources::{Prepared, Resources, setup_of};
 use super::rng::SplitMix64;
@@ -91,13 +92,6 @@ impl Task {
 /// A subtask's operator with its state as people read it.
 type Ready = (Prepared, Contents);
 
-/// When state was last used: processing time goes on from there, since virtual time begins at zero in each run.
-fn newest_access_ms<'a>(contents: impl Iterator<Item = &'a KeyContents>) -> u64 {
-    let entries = contents.flat_map(|(_, entries)| entries);
-    let accesses = entries.filter_map(|entry| entry.last_access_ms);
-    accesses.max().unwrap_or(0)
-}
-
 /// What things cost at one subtask.
 fn costs_of(job: &JobGraph, plan: &SubtaskPlan) -> CostModel {
     let model = job.config.costs;
@@ -146,6 +140,8 @@ impl Stepper {
             .map(|start| (&*start.storage, start.checkpoint));
         let ready =
             failover::read_states(resources.prepare(&plan, setup_of(config, true), 0, from)?)?;
+        let contents = ready.iter().flat_map(|(_, contents)| &contents.entries);
+        let begun_ms = clock::begin_ms(start.as_ref(), contents)?;
         let start = start.map(|start| (start.checkpoint, start.claim));
         let task = |plan: &SubtaskPlan| Task {
             subtask: None,
@@ -167,7 +163,10 @@ impl Stepper {
                 &plan,
                 config.checkpointing,
                 config.backend,
-                start,
+                Beginning {
+                    from: start,
+                    processing_time_ms: begun_ms,
+                },
             ),
             status: JobStatus::Running,
             orders: VecDeque::new(),
@@ -184,8 +183,7 @@ impl Stepper {
         };
         stepper.net.has_deadlines = stepper.job.config.checkpointing.has_alignment_timeout();
         stepper.net.outside = Outsides::of(&stepper.plan);
-        let contents = ready.iter().flat_map(|(_, contents)| &contents.entries);
-        stepper.net.begun_ms = newest_access_ms(contents);
+        stepper.net.begun_ms = begun_ms;
         stepper.obey();
         let ids: Vec<SubtaskId> = stepper.all_subtasks().into_iter().collect();
         let ready = ids.into_iter().zip(ready).collect();

@@ -2,7 +2,7 @@
 
 use super::{
     CheckpointMetadata, Distribution, FINISHED, HAS_KEYED, HEADER_BYTES, KINDS, ListState, MAGIC,
-    OperatorState, SubtaskState, VERSION, VERSION_WITHOUT_TIMERS, checksum,
+    OperatorState, SubtaskState, VERSION, VERSION_WITHOUT_TIME, checksum,
 };
 use crate::engine::event::ChannelSide;
 use crate::engine::plan::EdgePlan;
@@ -28,10 +28,16 @@ impl CheckpointMetadata {
         for edge in &self.edges {
             put_edge(&mut payload, edge);
         }
+        let version = self.version();
+        if version > VERSION_WITHOUT_TIME {
+            payload.push(u8::from(self.processing_time_ms.is_some()));
+            if let Some(time_ms) = self.processing_time_ms {
+                put_u64(&mut payload, time_ms);
+            }
+        }
 
         let mut file = Vec::with_capacity(HEADER_BYTES + payload.len());
         file.extend_from_slice(&MAGIC);
-        let version = self.version();
         put_u32(&mut file, version);
         put_u64(&mut file, payload.len() as u64);
         put_u32(&mut file, checksum(version, &payload));
@@ -46,10 +52,10 @@ impl CheckpointMetadata {
             .iter()
             .flat_map(|operator| &operator.subtasks);
         let mut keyed = subtasks.filter_map(|subtask| subtask.keyed.as_ref());
-        if keyed.any(|handle| handle.timers().is_some()) {
+        if self.processing_time_ms.is_some() || keyed.any(|handle| handle.timers().is_some()) {
             VERSION
         } else {
-            VERSION_WITHOUT_TIMERS
+            VERSION_WITHOUT_TIME
         }
     }
 }

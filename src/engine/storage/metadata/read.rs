@@ -4,7 +4,8 @@ use std::path::Path;
 
 use super::{
     ChannelState, CheckpointMetadata, Distribution, FINISHED, HAS_KEYED, HEADER_BYTES, KINDS,
-    ListState, MAGIC, OLDEST_VERSION, OperatorState, SubtaskState, VERSION, checksum,
+    ListState, MAGIC, OLDEST_VERSION, OperatorState, SubtaskState, VERSION, VERSION_WITHOUT_TIME,
+    checksum,
 };
 use crate::engine::event::ChannelSide;
 use crate::engine::plan::EdgePlan;
@@ -24,12 +25,13 @@ impl CheckpointMetadata {
         bytes: &[u8],
         checkpoint: Option<CheckpointId>,
     ) -> Result<Self, StorageError> {
-        let payload = checked_payload(file, bytes)?;
+        let (version, payload) = checked_payload(file, bytes)?;
         let foreign = |reason: String| StorageError::Foreign {
             file: file.to_owned(),
             reason,
         };
-        let metadata = read_payload(payload).map_err(|Malformed(what)| foreign(what.to_owned()))?;
+        let metadata =
+            read_payload(version, payload).map_err(|Malformed(what)| foreign(what.to_owned()))?;
         match checkpoint {
             Some(checkpoint) if metadata.checkpoint != checkpoint => Err(foreign(format!(
                 "it describes checkpoint {}, not {checkpoint}",
@@ -40,8 +42,8 @@ impl CheckpointMetadata {
     }
 }
 
-/// What follows the header, if the header holds true.
-fn checked_payload<'a>(file: &Path, bytes: &'a [u8]) -> Result<&'a [u8], StorageError> {
+/// The version, and what follows the header, if the header holds true.
+fn checked_payload<'a>(file: &Path, bytes: &'a [u8]) -> Result<(u32, &'a [u8]), StorageError> {
     let torn = |expected_bytes: u64| StorageError::Torn {
         file: file.to_owned(),
         expected_bytes,
@@ -107,10 +109,10 @@ fn checked_payload<'a>(file: &Path, bytes: &'a [u8]) -> Result<&'a [u8], Storage
             found_crc32,
         });
     }
-    Ok(payload)
+    Ok((version, payload))
 }
 
-pub(super) fn read_payload(payload: &[u8]) -> Result<CheckpointMetadata, Malformed> {
+pub(super) fn read_payload(version: u32, payload: &[u8]) -> Result<CheckpointMetadata, Malformed> {
     let mut reader = Reader::new(payload);
     let checkpoint = CheckpointId(reader.u64()?);
     let kind = KINDS
@@ -123,6 +125,13 @@ pub(super) fn read_payload(payload: &[u8]) -> Result<CheckpointMetadata, Malform
     };
     let operators = reader.list(read_operator)?;
     let edges = reader.list(read_edge)?;
+    let has_time = version > VERSION_WITHOUT_TIME
+        && match reader.u8()? {
+            0 => false,
+            1 => true,
+            _ => return Err(Malformed("its time is neither known nor unknown")),
+        };
+    let processing_time_ms = has_time.then(|| reader.u64()).transpose()?;
     reader.end()?;
     Ok(CheckpointMetadata {
         checkpoint,
@@ -130,6 +139,7 @@ pub(super) fn read_payload(payload: &[u8]) -> Result<CheckpointMetadata, Malform
         backend,
         operators,
         edges,
+        processing_time_ms,
     })
 }
 

@@ -18,6 +18,7 @@ fn sample() -> CheckpointMetadata {
             to: OperatorId([2; 16]),
             partitioning: Partitioning::Rebalance,
         }],
+        processing_time_ms: None,
         operators: vec![
             OperatorState {
                 id: OperatorId([1; 16]),
@@ -207,10 +208,13 @@ fn version_3_is_frozen() {
     assert_eq!(decode(&file).unwrap(), sample());
 }
 
-/// Catches timers that are left out, or a version that does not tell of them.
+/// Catches timers or a time that are left out, or a version that does not tell of them.
 #[test]
 fn version_4_is_frozen() {
-    let mut with_timers = sample();
+    let mut with_timers = CheckpointMetadata {
+        processing_time_ms: Some(60_000),
+        ..sample()
+    };
     let keyed = &mut with_timers.operators[1].subtasks[2].keyed;
     if let Some(KeyedStateHandle::RocksDb { timers, .. }) = keyed {
         *timers = Some(GroupOffsets {
@@ -230,7 +234,13 @@ fn version_4_is_frozen() {
     let rocksdb = ["04"].into_iter().chain(ROCKSDB[1..].iter().copied());
     let rocksdb: Vec<&str> = rocksdb.chain(timers).collect();
     let file = with_timers.encode();
-    assert_eq!(hex(&file[HEADER_BYTES..]), payload(&rocksdb));
+    let expected = payload(&rocksdb) + "01000000000000ea60";
+    assert_eq!(hex(&file[HEADER_BYTES..]), expected);
+    assert_eq!(hex(&file[..8]), "4c67437000000004");
+    assert_eq!(decode(&file).unwrap(), with_timers);
+    with_timers.processing_time_ms = None;
+    let file = with_timers.encode();
+    assert_eq!(hex(&file[HEADER_BYTES..]), payload(&rocksdb) + "00");
     assert_eq!(hex(&file[..8]), "4c67437000000004");
     assert_eq!(decode(&file).unwrap(), with_timers);
 }
@@ -343,7 +353,7 @@ fn every_flipped_bit_and_every_cut_is_refused() {
 proptest::proptest! {
     /// A payload with a right checksum but any content neither panics nor eats memory.
     #[test]
-    fn any_payload_is_read_or_refused(payload in proptest::collection::vec(0_u8..10, 0..200)) {
-        let _ = read_payload(&payload);
+    fn any_payload_is_read_or_refused(version in 2_u32..=4, payload in proptest::collection::vec(0_u8..10, 0..200)) {
+        let _ = read_payload(version, &payload);
     }
 }
