@@ -372,6 +372,8 @@ fn options(
     } else {
         options.set_disable_auto_compactions(true);
     }
+    // An upload or a restore has one file at a time in memory.
+    options.set_target_file_size_base(memory_bytes(setup).min(MAX_FILE_BYTES) as u64);
     options.set_max_background_jobs(2);
     options.set_max_file_opening_threads(1);
     options.set_skip_stats_update_on_db_open(true);
@@ -387,6 +389,9 @@ fn options(
     options.set_compaction_filter_factory(filter.clone());
     Ok(options)
 }
+
+/// RocksDB's own for a file of a lower level (`target_file_size_base`).
+const MAX_FILE_BYTES: usize = 64 << 20;
 
 fn memory_bytes(setup: BackendSetup) -> usize {
     setup.options.memory_mib.max(1) as usize * (1 << 20)
