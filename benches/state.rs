@@ -254,7 +254,11 @@ fn costs(kind: BackendKind, keys: u32, records: u32) {
     let longest = taken.iter().map(|it| it.synchronous).max().unwrap();
     say(
         "synchronous part",
-        &format!("{} (longest of {ROUNDS}: {})", micros(synchronous), micros(longest)),
+        &format!(
+            "{} (longest of {ROUNDS}: {})",
+            micros(synchronous),
+            micros(longest)
+        ),
     );
     let asynchronous = taken.iter().map(|it| it.asynchronous).min().unwrap();
     let last = taken.last().unwrap();
@@ -354,7 +358,10 @@ fn incremental(keys: u32, in_a_row: bool) {
         let percent = taken.uploaded_bytes as f64 / first_bytes as f64 * 100.0;
         let merged = world.backend.compact_if_due(0).unwrap();
         let then = merged.map_or(String::new(), |it| {
-            format!("; then {} files are merged into {}", it.files_before, it.files_after)
+            format!(
+                "; then {} files are merged into {}",
+                it.files_before, it.files_after
+            )
         });
         say(
             &format!("checkpoint {number}"),
@@ -445,7 +452,10 @@ fn reset_peak() {
 
 fn say_restored(what: &str, keys: u32, took: Duration) {
     let rate = f64::from(keys) / took.as_secs_f64() / 1e6;
-    say(what, &format!("{}, {rate:.2} million entries/s", millis(took)));
+    say(
+        what,
+        &format!("{}, {rate:.2} million entries/s", millis(took)),
+    );
 }
 
 fn say(what: &str, figure: &str) {
