@@ -210,6 +210,7 @@ fn metadata(id: CheckpointId, keyed: &KeyedStateHandle) -> CheckpointMetadata {
             subtasks: vec![sum],
         }],
         edges: Vec::new(),
+        processing_time_ms: None,
     }
 }
 
