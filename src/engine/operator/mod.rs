@@ -198,6 +198,17 @@ impl Operator {
         }
     }
 
+    /// The same to look at.
+    #[must_use]
+    pub fn keyed(&self) -> Option<&KeyedBackend> {
+        match self {
+            Self::KeyedSum(sum) => Some(&sum.state),
+            Self::KeyedProcess(process) => Some(&process.state),
+            Self::Window(window) => Some(&window.state),
+            Self::Source(_) | Self::Map(_) | Self::RuleFilter(_) | Self::Sink(_) => None,
+        }
+    }
+
     /// Tell what is stored now of keys that a clean-up of its state has been at.
     ///
     /// # Errors

@@ -17,6 +17,7 @@ pub mod cell;
 mod cell_table;
 mod codec;
 mod declared;
+pub mod dump;
 mod error;
 mod exact;
 mod folder;
@@ -25,9 +26,11 @@ mod heap;
 mod heap_cells;
 pub mod inspect;
 pub mod kinds;
+mod local;
 mod owned_groups;
 pub mod redistribute;
 mod rocks;
+mod snapshot;
 mod sum_table;
 pub mod ttl;
 mod window_table;
@@ -37,18 +40,20 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 use super::storage::bytes::Malformed;
-use super::storage::{CheckpointStorage, KeyedStateHandle, StorageError};
+use super::storage::{CheckpointStorage, KeyedStateHandle};
 use crate::model::{
-    BackendKind, CheckpointId, Decimal, EventTime, Key, KeyContents, SavepointFormat, StateEntry,
-    StateOptions, TimeWindow,
+    BackendKind, CheckpointId, Decimal, EventTime, Key, KeyContents, StateEntry, StateOptions,
+    TimeWindow,
 };
 
 pub use cell::{StateDescriptor, StateId};
 pub use error::StateError;
 pub use exact::add_exactly;
 pub use heap::{HeapBackend, HeapSnapshot};
+pub use local::{LocalState, Memtable};
 pub use rocks::{RocksDbBackend, RocksDbSnapshot, TableFile};
 
+pub use snapshot::KeyedSnapshot;
 pub use ttl::KeyedState;
 
 use cell::{CellId, Entry};
@@ -356,13 +361,8 @@ impl KeyedBackend {
     /// # Errors
     /// RocksDB's.
     pub fn contents(&self) -> Result<Vec<KeyContents>, StateError> {
-        let mut cells = match self {
-            Self::Heap(heap) => heap.cells(),
-            Self::RocksDb(rocks) => rocks.cells()?,
-        };
-        cells.sort_unstable_by(|(left, _), (right, _)| (&left.key, left).cmp(&(&right.key, right)));
         let mut contents: Vec<KeyContents> = Vec::new();
-        for (id, entries) in cells {
+        for (id, entries) in self.cell_contents()? {
             let shown = entries.iter().map(|entry| entry.shown(&id));
             match contents.last_mut().filter(|(key, _)| *key == id.key) {
                 Some((_, known)) => known.extend(shown),
@@ -370,6 +370,23 @@ impl KeyedBackend {
             }
         }
         Ok(contents)
+    }
+
+    /// Every cell, by key and then by state.
+    fn cell_contents(&self) -> Result<Vec<CellContents>, StateError> {
+        let mut cells = match self {
+            Self::Heap(heap) => heap.cells(),
+            Self::RocksDb(rocks) => rocks.cells()?,
+        };
+        cells.sort_unstable_by(|(left, _), (right, _)| (&left.key, left).cmp(&(&right.key, right)));
+        Ok(cells)
+    }
+
+    fn owned(&self) -> OwnedGroups {
+        match self {
+            Self::Heap(heap) => heap.owned,
+            Self::RocksDb(rocks) => rocks.owned(),
+        }
     }
 
     /// What is stored in the cells of one key, in one state.
@@ -425,63 +442,6 @@ impl KeyedBackend {
         match self {
             Self::Heap(_) => Ok(Vec::new()),
             Self::RocksDb(rocks) => rocks.table_files(),
-        }
-    }
-}
-
-/// State as it was at one moment, not yet written to the checkpoint storage. Dropping it, written or not, leaves
-/// nothing behind.
-#[derive(Debug)]
-pub enum KeyedSnapshot {
-    Heap(HeapSnapshot),
-    RocksDb(RocksDbSnapshot),
-}
-
-impl KeyedSnapshot {
-    /// The logical size in bytes, as [`KeyedBackend::size_bytes`] was when the snapshot was taken.
-    #[must_use]
-    pub fn size_bytes(&self) -> u64 {
-        match self {
-            Self::Heap(heap) => heap.size_bytes(),
-            Self::RocksDb(rocks) => rocks.size_bytes(),
-        }
-    }
-
-    /// What the asynchronous part will write of it, in bytes of entries: all, or what the base of an incremental snapshot
-    /// does not have. The same on every machine.
-    #[must_use]
-    pub fn upload_bytes(&self) -> u64 {
-        match self {
-            Self::Heap(heap) => heap.size_bytes(),
-            Self::RocksDb(rocks) => rocks.upload_bytes(),
-        }
-    }
-
-    /// What was copied in the synchronous part and is in no file of the database, in bytes of entries: the timers that
-    /// RocksDB's backend has on the heap.
-    #[must_use]
-    pub fn timer_bytes(&self) -> u64 {
-        match self {
-            Self::Heap(_) => 0,
-            Self::RocksDb(rocks) => rocks.timer_bytes(),
-        }
-    }
-
-    /// The asynchronous part. `owner` is unique in the checkpoint ("sum-0": uid and subtask) and names the streams.
-    /// `format` is none for a checkpoint, which is always in the backend's own form.
-    ///
-    /// # Errors
-    /// The storage's. Streams already written then lie in the checkpoint's place until the coordinator discards it, as
-    /// it does with every aborted checkpoint; a checkpoint that was discarded already takes nothing and keeps nothing.
-    pub fn write(
-        self,
-        (checkpoint, format): (CheckpointId, Option<SavepointFormat>),
-        owner: &str,
-        storage: &dyn CheckpointStorage,
-    ) -> Result<KeyedStateHandle, StorageError> {
-        match self {
-            Self::Heap(heap) => heap.write((checkpoint, format), owner, storage),
-            Self::RocksDb(rocks) => rocks.write((checkpoint, format), owner, storage),
         }
     }
 }

@@ -29,6 +29,7 @@ use crate::engine::coordinator::{Beginning, CheckpointCoordinator, Order};
 use crate::engine::event::{EventKind, JobStatus, Outcome, SubtaskStatus, TraceEvent};
 use crate::engine::operator::Contents;
 use crate::engine::plan::{ExecutionGraph, SubtaskPlan};
+use crate::engine::state::KeyedBackend;
 use crate::engine::subtask::{Subtask, TaskFailure};
 use crate::model::{CostModel, JobGraph, SubtaskId, When};
 
@@ -215,6 +216,12 @@ impl Stepper {
     #[must_use]
     pub fn coordinator(&self) -> &CheckpointCoordinator {
         &self.coordinator
+    }
+
+    /// The working state of keyed subtasks that are there.
+    pub fn keyed(&self) -> impl Iterator<Item = (SubtaskId, &KeyedBackend)> {
+        let slots = self.plan.subtasks.iter().zip(&self.tasks);
+        slots.filter_map(|(plan, task)| Some((plan.id, task.subtask.as_ref()?.operator().keyed()?)))
     }
 
     /// By script entry: whether it has fired.

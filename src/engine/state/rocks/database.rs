@@ -17,7 +17,7 @@ use crate::engine::state::codec::{
 };
 use crate::engine::state::folder::OwnedFolder;
 use crate::engine::state::ttl::Deadline;
-use crate::engine::state::{BackendSetup, CellContents, StateError};
+use crate::engine::state::{BackendSetup, CellContents, Memtable, StateError};
 use crate::engine::storage::bytes::Malformed;
 use crate::engine::storage::{CheckpointStorage, StreamHandle};
 use crate::model::{BackendKind, Decimal, Key, TimeWindow};
@@ -88,6 +88,15 @@ impl Database {
     pub(super) fn read_only(folder: OwnedFolder) -> Result<Self, StateError> {
         Self::open(folder, |folder, filter| {
             let setup = BackendKind::RocksDb.into();
+            DB::open_for_read_only(&options(false, setup, filter)?, folder, false)
+        })
+    }
+
+    /// Open what is left of a database in `folder`: table files, and perhaps nothing else.
+    pub(super) fn repaired(folder: OwnedFolder) -> Result<Self, StateError> {
+        let setup = BackendKind::RocksDb.into();
+        Self::open(folder, |folder, filter| {
+            DB::repair(&options(true, setup, filter)?, folder)?;
             DB::open_for_read_only(&options(false, setup, filter)?, folder, false)
         })
     }
@@ -222,6 +231,19 @@ impl Database {
             .collect();
         tables.sort_unstable_by(|left, right| left.name.cmp(&right.name));
         Ok(tables)
+    }
+
+    /// What is not yet in a file.
+    pub(super) fn memtable(&self) -> Result<Memtable, StateError> {
+        let number = |name| {
+            let value = self.db.property_int_value(name);
+            let value = value.map_err(|source| self.failed("look into", source))?;
+            Ok::<_, StateError>(value.unwrap_or(0))
+        };
+        Ok(Memtable {
+            entries: number("rocksdb.num-entries-active-mem-table")?,
+            size_bytes: number("rocksdb.cur-size-active-mem-table")?,
+        })
     }
 
     /// What all entries of all live files take, without the `internal_bytes` that RocksDB adds to each key.
@@ -415,7 +437,7 @@ pub(super) fn put_prefixed(out: &mut Vec<u8>, group: u32, slot: &Slot) {
     put_slot(out, slot);
 }
 
-pub(super) fn read_prefixed(encoded: &[u8]) -> Result<(u32, Slot), Malformed> {
+pub(in crate::engine::state) fn read_prefixed(encoded: &[u8]) -> Result<(u32, Slot), Malformed> {
     let (prefix, slot) = encoded
         .split_first_chunk()
         .ok_or(Malformed("a key has no key group"))?;

@@ -8,6 +8,7 @@
 mod cells;
 mod database;
 mod incremental;
+mod inside;
 mod restore;
 mod snapshot;
 mod tables;
@@ -21,7 +22,7 @@ use super::codec::{Slot, Stored, put_sum_slot, put_window_slot, sum_bytes, windo
 use super::declared::Declared;
 use super::folder::OwnedFolder;
 use super::ttl::Deadline;
-use super::{BackendSetup, Compaction, OwnedGroups, StateError, Window, add_exactly};
+use super::{BackendSetup, Compaction, Memtable, OwnedGroups, StateError, Window, add_exactly};
 use crate::engine::storage::KeyedStateHandle;
 use crate::engine::storage::bytes::Malformed;
 use crate::model::{CheckpointId, Decimal, EventTime, Key, TimeWindow};
@@ -32,6 +33,8 @@ use tables::Tables;
 use timers::Timers;
 
 pub use database::TableFile;
+pub(super) use database::read_prefixed;
+pub(super) use inside::table_entries;
 pub use snapshot::RocksDbSnapshot;
 
 /// Keyed state in a database on disk.
@@ -261,5 +264,19 @@ impl RocksDbBackend {
     /// The files as they are now.
     pub(super) fn table_files(&self) -> Result<Vec<TableFile>, StateError> {
         self.db.tables()
+    }
+
+    /// What is not yet in a file.
+    pub(super) fn memtable(&self) -> Result<Memtable, StateError> {
+        self.db.memtable()
+    }
+
+    /// Where the database lies.
+    pub(super) fn folder(&self) -> &Path {
+        self.db.path()
+    }
+
+    pub(super) fn owned(&self) -> OwnedGroups {
+        self.owned
     }
 }
