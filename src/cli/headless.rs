@@ -39,6 +39,7 @@ pub fn run(args: &RunArgs) -> Exit {
             ClaimMode::NoClaim
         },
         allow_non_restored_state: args.allow_non_restored_state,
+        takes_looks: false,
     };
     if args.until_ms.is_none() && !ends_by_itself(&job) {
         eprintln!(

@@ -5,12 +5,14 @@ use super::Run;
 use super::cursor::Cursor;
 use super::session::Given;
 use super::worker::Request;
+use super::xray::Looks;
 use crate::recording::Recording;
 
 /// A course of events that was left by acting in its past.
 pub(super) struct Branch {
     recording: Recording,
     given: Vec<Given>,
+    looks: Looks,
     pub times: BranchTimes,
 }
 
@@ -31,7 +33,8 @@ impl Run {
             return false;
         }
         let kept = self.recording.prefix(position);
-        self.leave_for(kept, self.given.clone(), at_us, at_us);
+        let course = (kept, self.given.clone(), self.looks.prefix(position));
+        self.leave_for(course, at_us, at_us);
         true
     }
 
@@ -48,7 +51,11 @@ impl Run {
         } = branch.times;
         if self.replay(given, branch.recording.head().step, reached_us) {
             let branch = self.branches.remove(index);
-            self.leave_for(branch.recording, branch.given, reached_us, forked_us);
+            self.leave_for(
+                (branch.recording, branch.given, branch.looks),
+                reached_us,
+                forked_us,
+            );
         }
     }
 
@@ -58,12 +65,18 @@ impl Run {
     }
 
     /// The engine was told: keep the present course as a branch, forked off at `forked_us`, and show the other one.
-    fn leave_for(&mut self, recording: Recording, given: Vec<Given>, at_us: u64, forked_us: u64) {
+    fn leave_for(
+        &mut self,
+        (recording, given, looks): (Recording, Vec<Given>, Looks),
+        at_us: u64,
+        forked_us: u64,
+    ) {
         self.generation += 1;
         let left = std::mem::replace(&mut self.recording, recording);
         self.branches.push(Branch {
             recording: left,
             given: std::mem::replace(&mut self.given, given),
+            looks: std::mem::replace(&mut self.looks, looks),
             times: BranchTimes {
                 forked_us,
                 reached_us: self.reached_us,

@@ -5,6 +5,7 @@
 
 mod branch;
 mod cursor;
+mod facts;
 mod home;
 mod keep;
 mod look;
@@ -12,8 +13,9 @@ mod session;
 mod start;
 pub mod workdir;
 mod worker;
+pub mod xray;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::engine::event::EventKind;
@@ -27,6 +29,7 @@ pub use session::Blueprint;
 use session::Given;
 use start::Start;
 use worker::{News, Request, Worker};
+use xray::{FileRef, LookedInto, Looks};
 
 /// A recording that grows beyond this pauses: about an hour of a lively job, some hundred megabytes.
 const MAX_EVENTS: usize = 2_000_000;
@@ -49,6 +52,8 @@ pub struct RunOptions {
     pub claim: ClaimMode,
     /// Leave out state of operators that the job does not have (Flink: `--allowNonRestoredState`).
     pub allow_non_restored_state: bool,
+    /// Look again and again at where the state really lies: see [`Run::look`].
+    pub takes_looks: bool,
 }
 
 /// What a person does to a run. None of these edits the job.
@@ -77,6 +82,8 @@ pub enum RunAction {
     Command(Command),
     /// Go to the branch of this index (see [`Run::branches`]); the present one is kept in its place.
     SwitchBranch(usize),
+    /// Read a file of the checkpoint storage, or working state, as it is at the newest recorded moment.
+    LookInto(FileRef),
 }
 
 /// Why a run could not begin, or cannot go on: a sentence.
@@ -103,6 +110,8 @@ pub struct Run {
     generation: u64,
     given: Vec<Given>,
     storage_dir: Option<PathBuf>,
+    looks: Looks,
+    looked_into: Option<Arc<LookedInto>>,
     error: Option<RunError>,
     notice: Option<String>,
 }
@@ -162,6 +171,8 @@ impl Run {
             generation: 0,
             given: Vec::new(),
             storage_dir: None,
+            looks: Looks::default(),
+            looked_into: None,
             error: None,
             notice: None,
         })
@@ -206,6 +217,10 @@ impl Run {
             self.note(&event.kind);
             self.recording.append(event);
         }
+        for look in progress.looks {
+            self.looks.push(look, self.recording.events());
+        }
+        self.looked_into = progress.looked_into;
         self.served = progress.served;
         self.reached_us = progress.reached_us;
         self.next_at_us = progress.next_at_us;
@@ -262,8 +277,10 @@ impl Run {
     }
 
     pub fn act(&mut self, action: RunAction) {
-        self.notice = None;
-        self.owed_us = 0;
+        if !matches!(action, RunAction::LookInto(_)) {
+            self.notice = None;
+            self.owed_us = 0;
+        }
         let position = self.cursor.view().position;
         match action {
             RunAction::Play => self.is_playing = self.error.is_none(),
@@ -294,6 +311,9 @@ impl Run {
             RunAction::SetSpeed(_) => {}
             RunAction::Command(command) => self.command(command),
             RunAction::SwitchBranch(index) => self.switch_branch(index),
+            RunAction::LookInto(file) => {
+                self.worker.request(Request::LookInto(file));
+            }
         }
     }
 
@@ -369,108 +389,5 @@ impl Run {
             self.recording.events().len(),
             self.reached_us / 1000
         ))
-    }
-
-    /// The state at the cursor.
-    #[must_use]
-    pub fn view(&self) -> &View {
-        self.cursor.view()
-    }
-
-    /// Virtual time at the cursor: at least `view().at_us`, and before the next event. Tokens move by it.
-    #[must_use]
-    pub fn clock_us(&self) -> u64 {
-        self.cursor.clock_us()
-    }
-
-    /// The newest moment that the engine has lived through.
-    #[must_use]
-    pub fn reached_us(&self) -> u64 {
-        self.reached_us
-    }
-
-    #[must_use]
-    pub fn recording(&self) -> &Recording {
-        &self.recording
-    }
-
-    #[must_use]
-    pub fn is_playing(&self) -> bool {
-        self.is_playing
-    }
-
-    #[must_use]
-    pub fn speed(&self) -> f32 {
-        self.speed
-    }
-
-    /// The cursor is at the newest recorded moment.
-    #[must_use]
-    pub fn is_at_end(&self) -> bool {
-        self.cursor.view().position == self.recording.events().len()
-    }
-
-    /// Nothing will happen by itself after the newest recorded moment.
-    #[must_use]
-    pub fn is_quiet(&self) -> bool {
-        self.next_at_us.is_none()
-    }
-
-    #[must_use]
-    pub fn backend(&self) -> BackendKind {
-        self.blueprint.job.config.backend
-    }
-
-    /// The branches left behind by acting in the past.
-    pub fn branches(&self) -> impl ExactSizeIterator<Item = BranchTimes> + '_ {
-        self.branches.iter().map(|branch| branch.times)
-    }
-
-    /// The folder of a file-system checkpoint storage.
-    #[must_use]
-    pub fn storage_dir(&self) -> Option<&Path> {
-        self.storage_dir.as_deref()
-    }
-
-    /// Where a savepoint of this run lies. None: it is none, or the folder is not known yet.
-    #[must_use]
-    pub fn savepoint_path(&self, checkpoint: CheckpointId) -> Option<PathBuf> {
-        let mut savepoints = self.recording.head().savepoints.iter();
-        let (_, name) = savepoints.find(|(id, _)| *id == checkpoint)?;
-        let home = self.worker.read().progress.home.clone()?;
-        home.savepoints.as_ref()?.path_of(name)
-    }
-
-    /// Why the latest savepoint that had no place had none, as a sentence.
-    #[must_use]
-    pub fn savepoint_trouble(&self) -> Option<String> {
-        let home = self.worker.read().progress.home.clone()?;
-        home.savepoints.as_ref()?.trouble()
-    }
-
-    /// Measured: what a retained checkpoint takes in its storage, in bytes. Reads the storage: not for every frame.
-    #[must_use]
-    pub fn stored_bytes(&self, checkpoint: CheckpointId) -> Option<u64> {
-        let home = self.worker.read().progress.home.clone()?;
-        home.storage.stored_bytes(checkpoint).ok()
-    }
-
-    /// Why the engine could not begin or cannot go on.
-    #[must_use]
-    pub fn error(&self) -> Option<&RunError> {
-        self.error.as_ref()
-    }
-
-    /// A message that the last action left for the person (a refused command, a torn checkpoint); cleared by the
-    /// next action.
-    #[must_use]
-    pub fn notice(&self) -> Option<&str> {
-        self.notice.as_deref()
-    }
-
-    /// The job as it runs: with the backend and seed of this run.
-    #[must_use]
-    pub fn job(&self) -> &Arc<JobGraph> {
-        &self.blueprint.job
     }
 }

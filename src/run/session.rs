@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::home::Home;
 use super::start::Start;
+use super::xray::{self, FileContents, FileRef, StorageLook, StoredLook};
 use super::{RunError, RunOptions};
 use crate::engine::driver::stepper::Stepper;
 use crate::engine::driver::{Feeds, Resources, fit};
@@ -22,6 +23,8 @@ pub struct Blueprint {
     pub plan: Arc<ExecutionGraph>,
     pub base_dir: PathBuf,
     pub start: Option<Start>,
+    /// Somebody wants to see where the state lies.
+    pub takes_looks: bool,
 }
 
 impl Blueprint {
@@ -53,6 +56,7 @@ impl Blueprint {
             job: Arc::new(job),
             base_dir: options.base_dir.clone(),
             start,
+            takes_looks: options.takes_looks,
         })
     }
 
@@ -118,6 +122,11 @@ pub struct Session {
     home: Arc<Home>,
     stepper: Stepper,
     given: Vec<Given>,
+    /// How many events were taken from the log.
+    taken: usize,
+    /// Not yet taken.
+    looks: Vec<StorageLook>,
+    last_look: Option<StorageLook>,
 }
 
 impl Session {
@@ -138,6 +147,9 @@ impl Session {
             home,
             stepper,
             given: Vec::new(),
+            taken: 0,
+            looks: Vec::new(),
+            last_look: None,
         })
     }
 
@@ -163,7 +175,10 @@ impl Session {
         }
         copy.run_to_step(step, &is_wanted);
         copy.stepper.wait_until(at_us);
-        copy.stepper.take_log();
+        copy.take_log();
+        // Where it has come to, it will be asked; on the way, all was seen before.
+        copy.looks.clear();
+        copy.last_look = None;
         copy.home.end_replay();
         self.home.abandon();
         Ok(copy)
@@ -171,7 +186,7 @@ impl Session {
 
     fn run_to_step(&mut self, step: u64, is_wanted: impl Fn() -> bool) {
         while self.stepper.step_number() < step && is_wanted() && self.stepper.step() {
-            self.stepper.take_log();
+            self.take_log();
         }
     }
 
@@ -193,17 +208,25 @@ impl Session {
 
     /// One step, whenever it is due. False: nothing can happen any more.
     pub fn step(&mut self) -> bool {
-        self.stepper.step()
+        let logged = self.log().len();
+        let has_stepped = self.stepper.step();
+        self.look_after(logged);
+        has_stepped
     }
 
     /// One step if it is due until `until_us`; otherwise time just passes. False: nothing more is due.
     pub fn step_until(&mut self, until_us: u64) -> bool {
-        self.stepper.step_until(until_us)
+        let logged = self.log().len();
+        let has_stepped = self.stepper.step_until(until_us);
+        self.look_after(logged);
+        has_stepped
     }
 
     /// A person's command, now.
     pub fn command(&mut self, command: Command) {
+        let logged = self.log().len();
         self.stepper.command(&command);
+        self.look_after(logged);
         self.given.push(Given {
             step: self.stepper.step_number(),
             at_us: self.stepper.now_us(),
@@ -219,7 +242,58 @@ impl Session {
 
     /// The events since the last call.
     pub fn take_log(&mut self) -> Vec<TraceEvent> {
-        self.stepper.take_log()
+        let log = self.stepper.take_log();
+        self.taken += log.len();
+        log
+    }
+
+    /// The looks since the last call.
+    pub fn take_looks(&mut self) -> Vec<StorageLook> {
+        std::mem::take(&mut self.looks)
+    }
+
+    /// Look, if what was logged after the first `logged` events has to do with where state lies.
+    fn look_after(&mut self, logged: usize) {
+        let mut new = self.log().iter().skip(logged);
+        if new.any(|event| xray::concerns_storage(&event.kind)) {
+            self.look();
+        }
+    }
+
+    /// Look at where the state lies now, if anybody wants to know.
+    pub fn look(&mut self) {
+        if !self.blueprint.takes_looks {
+            return;
+        }
+        let last = self.last_look.as_ref();
+        let look = StorageLook {
+            position: self.taken + self.log().len(),
+            at_us: self.stepper.now_us(),
+            stored: StoredLook::take(&*self.home.storage, last.map(|last| &last.stored)),
+            local: xray::local(&self.stepper, last.map_or(&[], |last| &last.local)),
+        };
+        let is_new =
+            last.is_none_or(|last| (&last.stored, &last.local) != (&look.stored, &look.local));
+        if is_new {
+            self.looks.push(look.clone());
+            self.last_look = Some(look);
+        }
+    }
+
+    /// Read a file of the checkpoint storage, or working state as it is now.
+    ///
+    /// # Errors
+    /// A sentence: it is gone or damaged.
+    pub fn look_into(&self, file: &FileRef) -> Result<FileContents, String> {
+        let work = self.home.dir().join("looked-into");
+        // Left over only if an earlier look failed to clean up.
+        let _ = std::fs::remove_dir_all(&work);
+        xray::Reader {
+            storage: &*self.home.storage,
+            stepper: &self.stepper,
+            work: &work,
+        }
+        .read(file)
     }
 }
 

@@ -13,6 +13,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use super::RunError;
 use super::home::Home;
 use super::session::{Blueprint, Given, Session};
+use super::xray::{FileRef, LookedInto, StorageLook};
 use crate::engine::event::TraceEvent;
 use crate::model::Command;
 use crate::recording::concerns_barriers;
@@ -46,6 +47,8 @@ pub enum Request {
         step: u64,
         at_us: u64,
     },
+    /// Read a file, or working state.
+    LookInto(FileRef),
 }
 
 /// How far the engine is, and what has happened on the way.
@@ -61,6 +64,10 @@ pub struct Progress {
     pub next_at_us: Option<u64>,
     pub given: Vec<Given>,
     pub home: Option<Arc<Home>>,
+    /// Looks at where the state lies, not yet taken over.
+    pub looks: Vec<StorageLook>,
+    /// The last file that was looked into.
+    pub looked_into: Option<Arc<LookedInto>>,
 }
 
 /// What the engine tells.
@@ -84,8 +91,10 @@ impl News {
     /// Move the events out; the rest is copied.
     pub fn take(shared: &mut Shared, generation: u64) -> Self {
         let events = std::mem::take(&mut shared.progress.events);
+        let looks = std::mem::take(&mut shared.progress.looks);
         let progress = (shared.generation == generation).then(|| Progress {
             events,
+            looks,
             ..shared.progress.clone()
         });
         Self {
@@ -209,6 +218,7 @@ fn live(blueprint: Blueprint, inbox: &Receiver<Request>, board: &Board) {
         Ok(session) => session,
         Err(error) => return board.fail(error),
     };
+    session.look();
     hand_over(&mut session, board, Tidings::Part);
     while let Ok(request) = inbox.recv()
         && board.is_wanted()
@@ -227,10 +237,20 @@ fn live(blueprint: Blueprint, inbox: &Receiver<Request>, board: &Board) {
                     Ok(replayed) => session = replayed,
                     Err(error) => return board.fail(error),
                 }
+                session.look();
                 hand_over(&mut session, board, Tidings::OtherCourse);
                 continue;
             }
+            Request::LookInto(file) => {
+                let looked = LookedInto {
+                    contents: session.look_into(&file),
+                    at_us: session.stepper().now_us(),
+                    file,
+                };
+                board.lock().progress.looked_into = Some(Arc::new(looked));
+            }
         }
+        session.look();
         hand_over(&mut session, board, Tidings::Answer);
     }
 }
@@ -285,8 +305,10 @@ fn hand_over(session: &mut Session, board: &Board, tidings: Tidings) {
     let progress = &mut shared.progress;
     if tidings == Tidings::OtherCourse {
         progress.events.clear();
+        progress.looks.clear();
     }
     progress.events.extend(events);
+    progress.looks.extend(session.take_looks());
     progress.served += u64::from(tidings != Tidings::Part);
     progress.reached_us = session.stepper().now_us();
     progress.next_at_us = next_at_us;

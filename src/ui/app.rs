@@ -17,7 +17,7 @@ use super::command::{Dialog, Selection, Tab, UiCommand};
 use super::dialogs::{DialogFacts, dialog_ui};
 use super::document::Document;
 use super::files::PendingDialog;
-use super::inspector::{RunInspector, edit_inspector_ui};
+use super::inspector::{RunInspector, StorageFacts, edit_inspector_ui};
 use super::menu::ViewFacts;
 use super::panels::{PanelView, panels_ui};
 use super::runs::{Parked, Previous};
@@ -241,7 +241,7 @@ impl LockgateApp {
         // Nothing can crash in a job that has ended.
         self.view.is_armed &= !scene.view.job.is_terminal();
         if self.view.timeline {
-            timeline_panel(ui, |ui| {
+            views_panel(ui, self.view.tab, |ui| {
                 let view = PanelView {
                     scene,
                     index: &session.index,
@@ -263,6 +263,11 @@ impl LockgateApp {
                 twice: session.twice(),
                 selection: &self.selection,
                 is_playing: session.run.is_playing(),
+                storage: session.run.look().map(|look| StorageFacts {
+                    look,
+                    looked_into: session.run.looked_into(),
+                    is_past: !session.run.is_at_end(),
+                }),
             };
             inspector_panel(ui, |ui| inspector.ui(ui, commands));
         }
@@ -344,12 +349,13 @@ pub(super) fn inspector_panel(ui: &mut Ui, content: impl FnOnce(&mut Ui)) {
         .show(ui, content);
 }
 
-/// The bottom panel; lower on low windows.
-pub(super) fn timeline_panel(ui: &mut Ui, content: impl FnOnce(&mut Ui)) {
+/// The bottom panel; lower on low windows, and higher for what lies on disks.
+pub(super) fn views_panel(ui: &mut Ui, tab: Tab, content: impl FnOnce(&mut Ui)) {
     let theme = Theme::of(ui.ctx());
-    let height = match ui.ctx().content_rect().height() {
-        h if h < 680.0 => 164.0,
-        h if h < 840.0 => 190.0,
+    let height = match (tab, ui.ctx().content_rect().height()) {
+        (Tab::Storage, h) => (h * 0.46).clamp(200.0, 560.0),
+        (_, h) if h < 680.0 => 164.0,
+        (_, h) if h < 840.0 => 190.0,
         _ => 230.0,
     };
     let frame = Frame::new().fill(theme.panel).inner_margin(Margin {

@@ -8,6 +8,7 @@ use crate::model::{
     ScriptEntry, SubtaskId, Uid, Vertex,
 };
 use crate::run::RunAction;
+use crate::run::xray::FileRef;
 
 use super::run_from::RunFrom;
 use super::theme::ThemeChoice;
@@ -212,6 +213,8 @@ pub enum Selection {
     Subtask(SubtaskId),
     Channel(ChannelId),
     Checkpoint(CheckpointId),
+    /// A file of the checkpoint storage, or working state.
+    File(FileRef),
 }
 
 /// The linked views below the canvas.
@@ -220,17 +223,19 @@ pub enum Tab {
     #[default]
     Timeline,
     Checkpoints,
+    Storage,
     Log,
 }
 
 impl Tab {
-    pub const ALL: [Self; 3] = [Self::Timeline, Self::Checkpoints, Self::Log];
+    pub const ALL: [Self; 4] = [Self::Timeline, Self::Checkpoints, Self::Storage, Self::Log];
 
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Timeline => "Timeline",
             Self::Checkpoints => "Checkpoints",
+            Self::Storage => "Storage",
             Self::Log => "Log",
         }
     }
@@ -260,6 +265,11 @@ pub enum Dialog {
     },
     /// From what a new run begins.
     RunFrom(RunFrom),
+    /// Whether a file of the checkpoint storage, or a checkpoint's folder, is to be deleted, and what would break.
+    DeleteStored {
+        path: String,
+        consequences: String,
+    },
     /// Which subtasks fail in the same moment.
     CrashSeveral {
         chosen: BTreeSet<SubtaskId>,

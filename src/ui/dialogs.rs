@@ -57,6 +57,9 @@ pub fn dialog_ui(
             Dialog::Unsaved { .. } => unsaved_ui(ui, facts, commands),
             Dialog::NewRun { backend } => new_run_ui(ui, *backend, facts, commands),
             Dialog::RunFrom(from) => run_from_ui(ui, from, facts.job, commands),
+            Dialog::DeleteStored { path, consequences } => {
+                delete_ui(ui, path, consequences, commands);
+            }
             Dialog::CrashSeveral { chosen } => crash_ui(ui, chosen, facts, commands),
             Dialog::Shortcuts => shortcuts_ui(ui, commands),
             Dialog::About => about_ui(ui, commands),
@@ -75,6 +78,7 @@ fn name(dialog: &Dialog) -> &'static str {
         Dialog::Unsaved { .. } => "unsaved",
         Dialog::NewRun { .. } => "new run",
         Dialog::RunFrom(_) => "run from",
+        Dialog::DeleteStored { .. } => "delete stored",
         Dialog::CrashSeveral { .. } => "crash",
         Dialog::Shortcuts => "shortcuts",
         Dialog::About => "about",
@@ -146,6 +150,33 @@ fn message_ui(ui: &mut Ui, title: &str, text: &str, commands: &mut Vec<UiCommand
     answers(
         ui,
         &[("Close", Emphasis::Main, UiCommand::Cancel)],
+        commands,
+    );
+}
+
+fn delete_ui(ui: &mut Ui, path: &str, consequences: &str, commands: &mut Vec<UiCommand>) {
+    let theme = Theme::of(ui.ctx());
+    heading(ui, "Delete from the checkpoint storage?");
+    small_print(ui, path);
+    sentence(ui, consequences, theme.text);
+    small_print(
+        ui,
+        "It is deleted for real, as with a file manager: the job does not hear of it. Step back to before, and act there, to have \
+         it again.",
+    );
+    let command = Command::DeleteStored {
+        path: path.to_owned(),
+    };
+    answers(
+        ui,
+        &[
+            ("Keep it", Emphasis::Plain, UiCommand::Cancel),
+            (
+                "Delete it",
+                Emphasis::Danger,
+                UiCommand::CloseAndAct(RunAction::Command(command)),
+            ),
+        ],
         commands,
     );
 }

@@ -9,7 +9,7 @@ use egui_kittest::Harness;
 use crate::model::BackendKind;
 use crate::recording::{Ledger, Open, Tally};
 
-use super::app::{bar_panel, inspector_panel, timeline_panel};
+use super::app::{bar_panel, inspector_panel, views_panel};
 use super::canvas::run::{RunCanvas, RunCanvasView};
 use super::command::{Selection, Tab};
 use super::fixture::{Moment, two_sources};
@@ -89,7 +89,7 @@ impl Picture {
             };
             bar.ui(ui, &mut commands);
         });
-        timeline_panel(ui, |ui| {
+        views_panel(ui, Tab::Timeline, |ui| {
             let view = PanelView {
                 scene,
                 index: &index,
@@ -124,6 +124,7 @@ impl Picture {
             twice: &[],
             selection: &self.selection,
             is_playing: true,
+            storage: None,
         };
         inspector_panel(ui, |ui| inspector.ui(ui, &mut commands));
         let ground = Theme::of(ui.ctx()).ground;

@@ -60,7 +60,11 @@ impl Session {
     /// # Errors
     /// Why it cannot run, as a sentence.
     pub fn with(job: &JobGraph, options: &RunOptions) -> Result<Self, RunError> {
-        Ok(Self::of(Run::start(job, options)?))
+        let options = RunOptions {
+            takes_looks: true,
+            ..options.clone()
+        };
+        Ok(Self::of(Run::start(job, &options)?))
     }
 
     /// Start the same job on `backend`, from checkpoint `from` of this run if given.
@@ -77,6 +81,7 @@ impl Session {
         let options = RunOptions {
             backend: Some(backend),
             base_dir,
+            takes_looks: true,
             ..RunOptions::default()
         };
         let run = match from {

@@ -269,6 +269,7 @@ mod tests {
             twice: &[origin(0, 7), origin(1, 9)],
             selection: &Selection::None,
             is_playing: false,
+            storage: None,
         };
         assert_eq!(named(&inspector), "a@7, b@9 and 3 more.");
         let fewer = Ledger {

@@ -3,6 +3,7 @@
 mod channel;
 mod checkpoint;
 mod edge;
+mod file;
 mod in_flight;
 mod job;
 mod ledger;
@@ -35,6 +36,8 @@ pub struct RunInspector<'a> {
     pub twice: &'a [Origin],
     pub selection: &'a Selection,
     pub is_playing: bool,
+    /// None: nobody has looked.
+    pub storage: Option<StorageFacts<'a>>,
 }
 
 impl RunInspector<'_> {
@@ -56,6 +59,10 @@ impl RunInspector<'_> {
                 {
                     checkpoint::start_ui(ui, self, *id, commands);
                 }
+                None => overview::overview_ui(ui, self, commands),
+            },
+            Selection::File(file) => match self.storage {
+                Some(facts) => file::file_ui(ui, self, (facts, file), commands),
                 None => overview::overview_ui(ui, self, commands),
             },
             _ => overview::overview_ui(ui, self, commands),
@@ -116,5 +123,6 @@ fn linked_row(
     }
 }
 
+pub use file::StorageFacts;
 use ledger::ledger_ui;
 pub use vertex::empty_csv;

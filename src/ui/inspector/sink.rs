@@ -222,6 +222,7 @@ mod tests {
                         twice: &[],
                         selection: &Selection::Subtask(SINK),
                         is_playing: false,
+                        storage: None,
                     };
                     inspector.ui(ui, &mut Vec::new());
                 },

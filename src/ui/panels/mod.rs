@@ -2,6 +2,7 @@
 
 mod checkpoints;
 mod log;
+mod storage;
 
 use egui::{Align, Layout, Rect, RichText, Ui, UiBuilder, pos2};
 
@@ -52,6 +53,10 @@ pub fn panels_ui(ui: &mut Ui, view: &PanelView<'_>, commands: &mut Vec<UiCommand
             timeline_ui(&mut content, &timeline, commands);
         }
         Tab::Checkpoints => checkpoints_ui(&mut content, view.scene, view.selection, commands),
+        Tab::Storage => {
+            let scene = (view.scene, view.run);
+            storage::storage_ui(&mut content, scene, view.selection, commands);
+        }
         Tab::Log => match view.run {
             Some(run) => log::log_ui(&mut content, run, commands),
             None => empty_ui(&mut content, "No events yet."),

@@ -1,0 +1,132 @@
+//! What a run tells: of itself, of the moment at the cursor, and of where its state lies.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::branch::BranchTimes;
+use super::xray::{Gone, LookedInto, StorageLook};
+use super::{Run, RunError};
+use crate::model::{BackendKind, CheckpointId, JobGraph};
+use crate::recording::{Recording, View};
+
+impl Run {
+    /// The state at the cursor.
+    #[must_use]
+    pub fn view(&self) -> &View {
+        self.cursor.view()
+    }
+
+    /// Virtual time at the cursor: at least `view().at_us`, and before the next event. Tokens move by it.
+    #[must_use]
+    pub fn clock_us(&self) -> u64 {
+        self.cursor.clock_us()
+    }
+
+    /// The newest moment that the engine has lived through.
+    #[must_use]
+    pub fn reached_us(&self) -> u64 {
+        self.reached_us
+    }
+
+    #[must_use]
+    pub fn recording(&self) -> &Recording {
+        &self.recording
+    }
+
+    #[must_use]
+    pub fn is_playing(&self) -> bool {
+        self.is_playing
+    }
+
+    #[must_use]
+    pub fn speed(&self) -> f32 {
+        self.speed
+    }
+
+    /// The cursor is at the newest recorded moment.
+    #[must_use]
+    pub fn is_at_end(&self) -> bool {
+        self.cursor.view().position == self.recording.events().len()
+    }
+
+    /// Nothing will happen by itself after the newest recorded moment.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        self.next_at_us.is_none()
+    }
+
+    #[must_use]
+    pub fn backend(&self) -> BackendKind {
+        self.blueprint.job.config.backend
+    }
+
+    /// The branches left behind by acting in the past.
+    pub fn branches(&self) -> impl ExactSizeIterator<Item = BranchTimes> + '_ {
+        self.branches.iter().map(|branch| branch.times)
+    }
+
+    /// The folder of a file-system checkpoint storage.
+    #[must_use]
+    pub fn storage_dir(&self) -> Option<&Path> {
+        self.storage_dir.as_deref()
+    }
+
+    /// Where the state lay at the cursor, as it was read; none: nobody has looked, or asked for looks.
+    #[must_use]
+    pub fn look(&self) -> Option<&StorageLook> {
+        self.looks.at(self.cursor.view().position)
+    }
+
+    /// The files that were gone by the cursor, latest first.
+    pub fn gone_files(&self) -> impl Iterator<Item = &Gone> {
+        self.looks.gone(self.cursor.view().position)
+    }
+
+    /// What the newest [`RunAction::LookInto`] has found.
+    #[must_use]
+    pub fn looked_into(&self) -> Option<&LookedInto> {
+        self.looked_into.as_deref()
+    }
+
+    /// Where a savepoint of this run lies. None: it is none, or the folder is not known yet.
+    #[must_use]
+    pub fn savepoint_path(&self, checkpoint: CheckpointId) -> Option<PathBuf> {
+        let mut savepoints = self.recording.head().savepoints.iter();
+        let (_, name) = savepoints.find(|(id, _)| *id == checkpoint)?;
+        let home = self.worker.read().progress.home.clone()?;
+        home.savepoints.as_ref()?.path_of(name)
+    }
+
+    /// Why the latest savepoint that had no place had none, as a sentence.
+    #[must_use]
+    pub fn savepoint_trouble(&self) -> Option<String> {
+        let home = self.worker.read().progress.home.clone()?;
+        home.savepoints.as_ref()?.trouble()
+    }
+
+    /// Measured: what a retained checkpoint takes in its storage, in bytes. Reads the storage: not for every frame.
+    #[must_use]
+    pub fn stored_bytes(&self, checkpoint: CheckpointId) -> Option<u64> {
+        let home = self.worker.read().progress.home.clone()?;
+        home.storage.stored_bytes(checkpoint).ok()
+    }
+
+    /// Why the engine could not begin or cannot go on.
+    #[must_use]
+    pub fn error(&self) -> Option<&RunError> {
+        self.error.as_ref()
+    }
+
+    /// A message that the last action left for the person (a refused command, a torn checkpoint); cleared by the
+    /// next action.
+    #[must_use]
+    pub fn notice(&self) -> Option<&str> {
+        self.notice.as_deref()
+    }
+
+    /// The job as it runs: with the backend and seed of this run.
+    #[must_use]
+    pub fn job(&self) -> &Arc<JobGraph> {
+        &self.blueprint.job
+    }
+}

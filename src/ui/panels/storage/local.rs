@@ -1,0 +1,208 @@
+//! The left column: what each keyed subtask has in memory and on its machine's disk.
+
+use egui::{Rect, pos2, vec2};
+
+use crate::engine::state::{LocalState, TableFile};
+use crate::model::SubtaskId;
+use crate::run::xray::FileRef;
+
+use super::super::super::figures::{bytes, count};
+use super::super::super::theme::Theme;
+use super::StorageView;
+use super::files::FileIndex;
+use super::picture::{Card, CardKind, HEADER, Label, PADDING, Picture};
+use super::tile::{GAP, HEIGHT, Kind, Tile};
+
+const LABELS: f32 = 66.0;
+/// As wide as `000012` and a size.
+const TABLE: f32 = 104.0;
+
+impl Picture {
+    /// The cards of the working state, one below the other. Returns where they end.
+    pub(super) fn put_local(
+        &mut self,
+        view: &StorageView<'_>,
+        index: &FileIndex<'_>,
+        column: Rect,
+        theme: &Theme,
+    ) -> f32 {
+        let mut top = column.top();
+        for look in &view.look.local {
+            let card = column.with_min_y(top);
+            let bottom = match &look.state {
+                Ok(state) => self.put_state(view, index, (look.subtask, state), card, theme),
+                Err(error) => {
+                    let row = Rect::from_min_size(
+                        card.min + vec2(PADDING, HEADER),
+                        vec2(card.width() - 2.0 * PADDING, HEIGHT),
+                    );
+                    self.labels.push(Label::error(row, error));
+                    row.bottom()
+                }
+            };
+            let rect = card.with_max_y(bottom + PADDING);
+            self.cards.push(Card {
+                rect,
+                title: title(view, look.subtask),
+                detail: look.state.as_ref().map(detail).unwrap_or_default(),
+                kind: CardKind::Subtask {
+                    id: look.subtask,
+                    has_files: look
+                        .state
+                        .as_ref()
+                        .is_ok_and(|state| !state.tables.is_empty()),
+                },
+            });
+            top = rect.bottom() + 10.0;
+        }
+        if view.look.local.is_empty() {
+            let row = Rect::from_min_size(column.min, vec2(column.width(), HEIGHT));
+            self.labels.push(Label::dim(row, "No keyed subtask is up."));
+            top = row.bottom();
+        }
+        top
+    }
+
+    /// Returns where the last row ends.
+    fn put_state(
+        &mut self,
+        view: &StorageView<'_>,
+        index: &FileIndex<'_>,
+        (subtask, state): (SubtaskId, &LocalState),
+        card: Rect,
+        theme: &Theme,
+    ) -> f32 {
+        let mut rows = Rows {
+            left: card.left() + PADDING,
+            right: card.right() - PADDING,
+            top: card.top() + HEADER,
+        };
+        let all = FileRef::Local {
+            subtask,
+            table: None,
+        };
+        let Some(memtable) = state.memtable else {
+            let rect = rows.next_row("in memory", self);
+            self.tiles.push(Tile {
+                rect,
+                file: all,
+                name: "hash maps".to_owned(),
+                size_bytes: state.size_bytes,
+                stripe: None,
+                kind: Kind::Memory,
+                words: "Working state on the heap: hash maps, by key group. Click to see what is in them."
+                    .to_owned(),
+            });
+            return rect.bottom();
+        };
+        let rect = rows.next_row("memtable", self);
+        self.tiles.push(Tile {
+            rect,
+            file: all,
+            name: count(memtable.entries, "entry").replace("entrys", "entries"),
+            size_bytes: memtable.size_bytes,
+            stripe: None,
+            kind: Kind::Memory,
+            words: "What RocksDB has in memory and in no file yet (with its overhead). The next snapshot, or a full \
+                    memtable, writes it out as a new file. Click to see all the working state."
+                .to_owned(),
+        });
+        let mut bottom = rect.bottom();
+        let mut levels: Vec<u32> = state.tables.iter().map(|table| table.level).collect();
+        levels.sort_unstable();
+        levels.dedup();
+        for level in levels {
+            let tables = state.tables.iter().filter(|table| table.level == level);
+            let mut row = rows.next_row(&format!("level {level}"), self);
+            let start = row.left();
+            let mut x = start;
+            for table in tables {
+                if x + TABLE > rows.right + 0.5 {
+                    row = rows.next_row("", self);
+                    x = start;
+                }
+                let rect = Rect::from_min_size(pos2(x, row.top()), vec2(TABLE, HEIGHT));
+                let tile = table_tile(view, index, (subtask, table), rect, theme);
+                self.tiles.push(tile);
+                x += TABLE + GAP;
+            }
+            bottom = row.bottom();
+        }
+        bottom
+    }
+}
+
+/// Rows of tiles below each other, each with its label.
+struct Rows {
+    left: f32,
+    right: f32,
+    top: f32,
+}
+
+impl Rows {
+    fn next_row(&mut self, label: &str, picture: &mut Picture) -> Rect {
+        let row = Rect::from_min_max(
+            pos2(self.left, self.top),
+            pos2(self.right, self.top + HEIGHT),
+        );
+        if !label.is_empty() {
+            let slot = row.with_max_x(self.left + LABELS - GAP);
+            picture.labels.push(Label::dim(slot, label));
+        }
+        self.top = row.bottom() + GAP;
+        row.with_min_x(self.left + LABELS)
+    }
+}
+
+fn table_tile(
+    view: &StorageView<'_>,
+    index: &FileIndex<'_>,
+    (subtask, table): (SubtaskId, &TableFile),
+    rect: Rect,
+    theme: &Theme,
+) -> Tile {
+    let plan = view.scene.plan.subtask(subtask);
+    let uploaded = index.table((&plan.uid, plan.index, &table.name));
+    let range = table.range().map(|[first, last]| {
+        format!(
+            "key group {} key {} to key group {} key {}",
+            first.0, first.1, last.0, last.1
+        )
+    });
+    let told = match uploaded {
+        Some((id, Some(_))) => format!("Checkpoint {id} has uploaded it."),
+        Some((id, None)) => format!("It lies inside the _metadata of checkpoint {id}."),
+        None => "No completed checkpoint has it yet.".to_owned(),
+    };
+    Tile {
+        rect,
+        file: FileRef::Local {
+            subtask,
+            table: Some(table.name.clone()),
+        },
+        name: table.name.trim_end_matches(".sst").to_owned(),
+        size_bytes: table.size_bytes,
+        stripe: uploaded.map(|(id, _)| theme.checkpoint(id)),
+        kind: Kind::File,
+        words: format!(
+            "{}: {}, {}. {} {told}",
+            table.name,
+            bytes(table.size_bytes),
+            count(table.entries, "entry").replace("entrys", "entries"),
+            range.map_or_else(String::new, |range| format!("From {range}.")),
+        ),
+    }
+}
+
+fn title(view: &StorageView<'_>, subtask: SubtaskId) -> String {
+    view.scene.plan.subtask_name(subtask)
+}
+
+fn detail(state: &LocalState) -> String {
+    if state.memtable.is_none() {
+        return "heap".to_owned();
+    }
+    let files: u64 = state.tables.iter().map(|table| table.size_bytes).sum();
+    let number = count(state.tables.len() as u64, "file");
+    format!("RocksDB · {number} · {}", bytes(files))
+}
