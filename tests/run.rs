@@ -4,6 +4,8 @@
 
 #[path = "run/start.rs"]
 mod start_from;
+#[path = "run/xray.rs"]
+mod xray;
 
 use std::path::Path;
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::branch::BranchTimes;
-use super::xray::{Gone, LookedInto, StorageLook};
+use super::xray::{FileRef, Gone, LookedInto, StorageLook};
 use super::{Run, RunError};
 use crate::model::{BackendKind, CheckpointId, JobGraph};
 use crate::recording::{Recording, View};
@@ -82,7 +82,17 @@ impl Run {
         self.looks.gone(self.cursor.view().position)
     }
 
-    /// What the newest [`RunAction::LookInto`] has found.
+    /// What has become of a file of the storage by the newest recorded moment, if it is gone.
+    #[must_use]
+    pub fn fate_of(&self, file: &FileRef) -> Option<&Gone> {
+        let FileRef::Stored(path) = file else {
+            return None;
+        };
+        let mut gone = self.looks.gone(self.recording.events().len());
+        gone.find(|gone| gone.file.path == *path)
+    }
+
+    /// What the newest [`super::RunAction::LookInto`] has found.
     #[must_use]
     pub fn looked_into(&self) -> Option<&LookedInto> {
         self.looked_into.as_deref()

@@ -266,6 +266,7 @@ impl LockgateApp {
                 storage: session.run.look().map(|look| StorageFacts {
                     look,
                     looked_into: session.run.looked_into(),
+                    run: &session.run,
                     is_past: !session.run.is_at_end(),
                 }),
             };

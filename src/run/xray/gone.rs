@@ -24,8 +24,8 @@ pub enum Why {
     Subsumed(CheckpointId),
     /// Its checkpoint was aborted.
     Aborted(CheckpointId),
-    /// The job has ended, and does not keep its checkpoint.
-    JobEnded(CheckpointId),
+    /// The job has ended, and does not keep this checkpoint; none: or any of those that referred to the file.
+    JobEnded(Option<CheckpointId>),
     /// A shared file that no retained checkpoint refers to.
     Unused,
     /// A person said so.
@@ -47,8 +47,11 @@ impl Gone {
             (Why::Aborted(id), _) => {
                 format!("Checkpoint {id} was aborted: what was written for it is nobody’s.")
             }
-            (Why::JobEnded(id), _) => {
+            (Why::JobEnded(Some(id)), _) => {
                 format!("The job has ended, and its retention does not keep checkpoint {id}.")
+            }
+            (Why::JobEnded(None), _) => {
+                "The job has ended, and no checkpoint that it keeps refers to it.".to_owned()
             }
             (Why::Unused, Some(id)) => format!(
                 "Checkpoint {id} was the last that referred to it, and is older than every retained one."
@@ -70,7 +73,15 @@ pub(super) fn between(last: &StorageLook, next: &StorageLook, events: &[TraceEve
         !name.starts_with('.') && !file.path.starts_with('.')
     };
     let files = last.stored.files.iter().filter(is_lasting);
-    let gone = files.filter(|file| next.stored.file(&file.path).is_none());
+    // On the JobManager's heap, what a completed checkpoint consists of is in its metadata.
+    let is_taken_in = |file: &StoredFile| {
+        checkpoint_of(&file.path).is_some_and(|id| {
+            next.stored.checkpoints.contains_key(&id) && !last.stored.checkpoints.contains_key(&id)
+        })
+    };
+    let gone = files
+        .filter(|file| next.stored.file(&file.path).is_none())
+        .filter(|file| !is_taken_in(file));
     gone.map(|file| Gone {
         file: file.clone(),
         position: next.position,
@@ -97,7 +108,9 @@ fn why(path: &str, events: &[TraceEvent]) -> Why {
     if events.iter().any(by_person) {
         return Why::Person;
     }
+    let has_ended = |event: &TraceEvent| matches!(event.kind, EventKind::DiscardedAtEnd { .. });
     match checkpoint_of(path) {
+        None if events.iter().any(has_ended) => Why::JobEnded(None),
         None => {
             let is_swept = |event: &TraceEvent| {
                 matches!(
@@ -120,7 +133,7 @@ fn why(path: &str, events: &[TraceEvent]) -> Why {
                 EventKind::Subsumed { checkpoint } if checkpoint == id => Some(Why::Subsumed(id)),
                 EventKind::Aborted { checkpoint, .. } if checkpoint == id => Some(Why::Aborted(id)),
                 EventKind::DiscardedAtEnd { checkpoint } if checkpoint == id => {
-                    Some(Why::JobEnded(id))
+                    Some(Why::JobEnded(Some(id)))
                 }
                 _ => None,
             });

@@ -3,6 +3,7 @@
 use egui::{RichText, Ui};
 
 use crate::model::CheckpointId;
+use crate::run::Run;
 use crate::run::xray::{
     FileContents, FileRef, LookedInto, MAX_ENTRIES, Role, StorageLook, StoredLook,
 };
@@ -20,6 +21,8 @@ use super::{RunInspector, linked_row};
 pub struct StorageFacts<'a> {
     pub look: &'a StorageLook,
     pub looked_into: Option<&'a LookedInto>,
+    /// The run, which knows what became of files.
+    pub run: &'a Run,
     /// The cursor is in the past: what is in a file is read now.
     pub is_past: bool,
 }
@@ -267,7 +270,17 @@ fn contents_ui(ui: &mut Ui, facts: StorageFacts<'_>, file: &FileRef) {
     };
     section(ui, "What is in it");
     match &looked.contents {
-        Err(error) => sentence(ui, error, theme.error),
+        Err(error) => match facts.run.fate_of(file).filter(|_| facts.is_past) {
+            Some(gone) => {
+                let words = format!(
+                    "It can only be read while it is there, and was deleted later, at {}. {}",
+                    seconds(gone.at_us),
+                    gone.sentence()
+                );
+                sentence(ui, &words, theme.text_soft);
+            }
+            None => sentence(ui, error, theme.error),
+        },
         Ok(contents) => {
             sentence(ui, &contents.what, theme.text_soft);
             if facts.is_past {

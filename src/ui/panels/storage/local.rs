@@ -15,7 +15,7 @@ use super::tile::{GAP, HEIGHT, Kind, Tile};
 
 const LABELS: f32 = 66.0;
 /// As wide as `000012` and a size.
-const TABLE: f32 = 104.0;
+const TABLE: f32 = 120.0;
 
 impl Picture {
     /// The cards of the working state, one below the other. Returns where they end.
@@ -99,7 +99,7 @@ impl Picture {
         self.tiles.push(Tile {
             rect,
             file: all,
-            name: count(memtable.entries, "entry").replace("entrys", "entries"),
+            name: entries(memtable.entries),
             size_bytes: memtable.size_bytes,
             stripe: None,
             kind: Kind::Memory,
@@ -188,7 +188,7 @@ fn table_tile(
             "{}: {}, {}. {} {told}",
             table.name,
             bytes(table.size_bytes),
-            count(table.entries, "entry").replace("entrys", "entries"),
+            entries(table.entries),
             range.map_or_else(String::new, |range| format!("From {range}.")),
         ),
     }
@@ -205,4 +205,11 @@ fn detail(state: &LocalState) -> String {
     let files: u64 = state.tables.iter().map(|table| table.size_bytes).sum();
     let number = count(state.tables.len() as u64, "file");
     format!("RocksDB · {number} · {}", bytes(files))
+}
+
+fn entries(number: u64) -> String {
+    match number {
+        1 => "1 entry".to_owned(),
+        _ => format!("{number} entries"),
+    }
 }

@@ -4,6 +4,7 @@
 mod files;
 mod local;
 mod picture;
+mod show;
 mod tile;
 
 use egui::{Align, Rect, RichText, ScrollArea, Sense, Ui, pos2, vec2};
@@ -19,7 +20,6 @@ use super::super::theme::{Theme, regular, semibold, size};
 use super::empty_ui;
 use files::FileIndex;
 use picture::Picture;
-use tile::paint_tile;
 
 /// What the view is drawn from.
 pub struct StorageView<'a> {

@@ -1,27 +1,20 @@
 //! The whole picture: cards and tiles in their places, and the lines from checkpoints to the files they refer to.
 
-use egui::epaint::CubicBezierShape;
-use egui::{Align, Color32, Pos2, Rect, RichText, Role, Sense, Stroke, Ui, WidgetInfo, pos2, vec2};
+use egui::{Pos2, Rect, pos2, vec2};
 
-use crate::model::{CheckpointId, Command, SubtaskId};
+use crate::model::{CheckpointId, SubtaskId};
 use crate::recording::view::CheckpointStatus;
-use crate::run::RunAction;
 use crate::run::xray::{FileRef, Gone};
 
-use super::super::super::command::{Selection, UiCommand};
-use super::super::super::figures::{bytes, seconds};
-use super::super::super::paint::{
-    checkpoint_square, dashed_frame, filled, foreign_square, framed, text_in,
-};
-use super::super::super::theme::{Theme, medium, regular, semibold, size, space};
-use super::super::super::widgets::plate_line;
+use super::super::super::figures::{bytes, list};
+use super::super::super::theme::Theme;
+use super::StorageView;
 use super::files::{FileIndex, is_shared, tile_name};
 use super::tile::{GAP, HEIGHT, Kind, Tile};
-use super::{StorageView, is_selected, paint_tile};
 
-pub const HEADER: f32 = 34.0;
+pub const HEADER: f32 = 36.0;
 pub const PADDING: f32 = 10.0;
-/// Deleted files that are told.
+/// Rows of deleted files that are told.
 const GONE: usize = 12;
 const GONE_ROW: f32 = 20.0;
 
@@ -67,15 +60,17 @@ pub enum CardKind {
         id: CheckpointId,
         is_complete: bool,
         damage: Option<String>,
+        /// What it has uploaded anew, and what a restore needs, in bytes.
+        sizes: (u64, u64),
     },
     Shared,
 }
 
 /// Small print in a slot.
 pub struct Label {
-    rect: Rect,
-    text: String,
-    is_error: bool,
+    pub rect: Rect,
+    pub text: String,
+    pub is_error: bool,
 }
 
 impl Label {
@@ -96,13 +91,21 @@ impl Label {
 }
 
 /// From a checkpoint's card to a file that it refers to.
-struct Line {
-    from: Pos2,
-    to: Pos2,
-    checkpoint: CheckpointId,
-    path: String,
+pub struct Line {
+    pub from: Pos2,
+    pub to: Pos2,
+    pub checkpoint: CheckpointId,
+    pub path: String,
     /// The checkpoint has uploaded it.
-    is_new: bool,
+    pub is_new: bool,
+}
+
+/// A deleted file, or several that went together for the same reason.
+pub struct GoneRow {
+    pub name: String,
+    pub why: String,
+    pub position: usize,
+    pub at_us: u64,
 }
 
 #[derive(Default)]
@@ -110,9 +113,10 @@ pub struct Picture {
     pub cards: Vec<Card>,
     pub tiles: Vec<Tile>,
     pub labels: Vec<Label>,
-    lines: Vec<Line>,
-    gone: Vec<(Rect, Gone)>,
-    area: Option<Rect>,
+    pub lines: Vec<Line>,
+    pub gone: Vec<(Rect, GoneRow)>,
+    /// All of it; none: it has no place.
+    pub area: Option<Rect>,
 }
 
 impl Picture {
@@ -154,10 +158,7 @@ impl Picture {
         let folders = stored.folders();
         if folders.is_empty() {
             let row = Rect::from_min_size(pos2(column.left(), top), vec2(column.width(), HEIGHT));
-            self.labels.push(Label::dim(
-                row,
-                "No checkpoint yet. Press Checkpoint (C) to take one.",
-            ));
+            self.labels.push(Label::dim(row, empty_words(view)));
             return row.bottom();
         }
         for id in folders.into_iter().rev() {
@@ -230,6 +231,7 @@ impl Picture {
                 id,
                 is_complete,
                 damage,
+                sizes: stored.sizes(id),
             },
         });
         rect.bottom()
@@ -318,10 +320,10 @@ impl Picture {
 
     fn put_gone(&mut self, view: &StorageView<'_>, column: Rect) -> f32 {
         let mut top = column.top() + 24.0;
-        for gone in view.run.gone_files().take(GONE) {
+        for gone in gone_rows(view.run.gone_files()) {
             let row = Rect::from_min_size(pos2(column.left(), top), vec2(column.width(), GONE_ROW));
-            self.gone.push((row, gone.clone()));
             top = row.bottom();
+            self.gone.push((row, gone));
         }
         if self.gone.is_empty() {
             return column.top();
@@ -330,281 +332,51 @@ impl Picture {
         self.labels.push(Label::dim(title, "Deleted, latest first"));
         top
     }
-
-    /// Paint it, and take clicks.
-    pub fn ui(&self, ui: &mut Ui, view: &StorageView<'_>, commands: &mut Vec<UiCommand>) {
-        let area = self.area.unwrap_or(Rect::NOTHING);
-        ui.advance_cursor_after_rect(area);
-        let pointed = self.interact(ui, view, commands);
-        let focus = pointed.or(match view.selection {
-            Selection::File(file) => Some(file.clone()),
-            _ => None,
-        });
-        let theme = Theme::of(ui.ctx());
-        self.paint_lines(ui, theme, focus.as_ref(), view);
-        for card in &self.cards {
-            paint_card(ui, theme, view, card);
-        }
-        self.compact_buttons(ui, view, commands);
-        for label in &self.labels {
-            let color = if label.is_error {
-                theme.error
-            } else {
-                theme.dim
-            };
-            let font = regular(size::SECONDARY);
-            text_in(
-                ui.painter(),
-                label.rect,
-                Align::Min,
-                &label.text,
-                font,
-                color,
-            );
-        }
-        for tile in &self.tiles {
-            let is_focus = focus.as_ref() == Some(&tile.file);
-            let is_linked = focus
-                .as_ref()
-                .is_some_and(|focus| self.links(focus, tile, view));
-            paint_tile(
-                ui.painter(),
-                theme,
-                tile,
-                is_focus || is_linked,
-                is_selected(view, &tile.file),
-            );
-        }
-        for (row, gone) in &self.gone {
-            paint_gone(ui, theme, *row, gone);
-        }
-    }
-
-    /// What is pointed at, if anything.
-    fn interact(
-        &self,
-        ui: &Ui,
-        view: &StorageView<'_>,
-        commands: &mut Vec<UiCommand>,
-    ) -> Option<FileRef> {
-        let mut pointed = None;
-        let mut take = |rect: Rect, file: FileRef, name: &str, words: &str| {
-            let id = ui.scope_id().with(format!("{file:?}"));
-            let response = ui.interact(rect, id, Sense::click());
-            let is_chosen = is_selected(view, &file);
-            response.widget_info(|| WidgetInfo::selected(Role::Button, true, is_chosen, name));
-            if response.clicked() {
-                commands.push(UiCommand::Select(Selection::File(file.clone())));
-                commands.push(UiCommand::Act(RunAction::LookInto(file.clone())));
-            }
-            if response.hovered() || response.has_focus() {
-                pointed = Some(file);
-            }
-            response.on_hover_ui(|ui| {
-                ui.set_max_width(320.0);
-                ui.label(RichText::new(words).font(regular(12.0)));
-            });
-        };
-        for card in &self.cards {
-            if let CardKind::Checkpoint { id, .. } = &card.kind {
-                let header = card.rect.with_max_y(card.rect.top() + HEADER);
-                let words = format!("The folder of checkpoint {id}: {}.", card.detail);
-                take(
-                    header,
-                    FileRef::Stored(card.title.clone()),
-                    &card.title,
-                    &words,
-                );
-            }
-        }
-        for tile in &self.tiles {
-            take(tile.rect, tile.file.clone(), &tile.name, &tile.words);
-        }
-        pointed
-    }
-
-    /// Whether `tile` is what `focus` refers to, or the same file elsewhere.
-    fn links(&self, focus: &FileRef, tile: &Tile, view: &StorageView<'_>) -> bool {
-        match (focus, &tile.file) {
-            (FileRef::Stored(focus), FileRef::Stored(path)) => {
-                let folder = focus.split('/').next().unwrap_or_default();
-                self.lines
-                    .iter()
-                    .any(|line| line.path == *path && folder == format!("chk-{}", line.checkpoint))
-            }
-            (local @ FileRef::Local { .. }, FileRef::Stored(path))
-            | (FileRef::Stored(path), local @ FileRef::Local { .. }) => view
-                .stored_path_of(local)
-                .is_some_and(|stored| stored == path),
-            (FileRef::Local { .. }, FileRef::Local { .. }) => false,
-        }
-    }
-
-    fn paint_lines(&self, ui: &Ui, theme: &Theme, focus: Option<&FileRef>, view: &StorageView<'_>) {
-        let focused = focus.and_then(|focus| match focus {
-            FileRef::Stored(path) => Some(path.clone()),
-            local => view.stored_path_of(local).map(str::to_owned),
-        });
-        for line in &self.lines {
-            let is_meant = focused.as_ref().is_none_or(|path| {
-                let folder = path.split('/').next().unwrap_or_default();
-                *path == line.path || folder == format!("chk-{}", line.checkpoint)
-            });
-            let color = theme.checkpoint(line.checkpoint);
-            let color = if is_meant {
-                color
-            } else {
-                color.gamma_multiply(0.18)
-            };
-            let width = if line.is_new { 2.5 } else { 1.2 };
-            let bend = vec2((line.to.x - line.from.x) * 0.5, 0.0);
-            ui.painter().add(CubicBezierShape::from_points_stroke(
-                [line.from, line.from + bend, line.to - bend, line.to],
-                false,
-                Color32::TRANSPARENT,
-                Stroke::new(width, color),
-            ));
-        }
-    }
-
-    /// One on each card of a database.
-    fn compact_buttons(&self, ui: &mut Ui, view: &StorageView<'_>, commands: &mut Vec<UiCommand>) {
-        for card in &self.cards {
-            let CardKind::Subtask {
-                id,
-                has_files: true,
-            } = card.kind
-            else {
-                continue;
-            };
-            let slot = Rect::from_min_size(
-                pos2(card.rect.right() - PADDING - 66.0, card.rect.top() + 7.0),
-                vec2(66.0, 22.0),
-            );
-            let name = view.scene.plan.subtask_name(id);
-            let text = RichText::new("Compact").font(medium(size::SECONDARY));
-            let button = egui::Button::new(text).min_size(slot.size());
-            let words = "Merge the files of this operator’s databases now. The merged file is new, so that the next \
-                         checkpoint must upload all of it.";
-            let response = ui.name_inputs(format!("Compact {name}"), |ui| ui.put(slot, button));
-            if response
-                .on_hover_text(RichText::new(words).font(regular(12.0)))
-                .clicked()
-            {
-                let uid = view.scene.plan.subtask(id).uid.clone();
-                let command = Command::Compact { uid };
-                commands.push(UiCommand::Act(RunAction::Command(command)));
-            }
-        }
-    }
 }
 
-fn paint_card(ui: &Ui, theme: &Theme, view: &StorageView<'_>, card: &Card) {
-    let painter = ui.painter();
-    let (is_dashed, accent) = match &card.kind {
-        CardKind::Checkpoint {
-            id,
-            is_complete,
-            damage,
-        } => {
-            let file = FileRef::Stored(card.title.clone());
-            let color = if damage.is_some() {
-                theme.error
-            } else {
-                theme.checkpoint(*id)
-            };
-            let width = if is_selected(view, &file) { 2.0 } else { 1.0 };
-            (!is_complete, Some(Stroke::new(width, color)))
-        }
-        CardKind::Subtask { .. } | CardKind::Shared => (false, None),
+/// A folder that went as a whole is one row.
+fn gone_rows<'a>(gone: impl Iterator<Item = &'a Gone>) -> Vec<GoneRow> {
+    let folder = |gone: &Gone| {
+        gone.file
+            .path
+            .split('/')
+            .next()
+            .unwrap_or_default()
+            .to_owned()
     };
-    let line = accent.unwrap_or_else(|| plate_line(theme));
-    if is_dashed {
-        filled(painter, card.rect, space::RADIUS, theme.card);
-        dashed_frame(painter, card.rect, space::RADIUS, line);
-    } else {
-        framed(painter, card.rect, space::RADIUS, theme.card, line);
-    }
-    let header = Rect::from_min_max(
-        card.rect.min + vec2(PADDING, 0.0),
-        pos2(card.rect.right() - PADDING, card.rect.top() + HEADER),
-    );
-    let mut inner = header;
-    if let CardKind::Checkpoint { id, .. } = &card.kind {
-        let square = Rect::from_min_size(header.min + vec2(0.0, 7.0), vec2(20.0, 20.0));
-        match view.scene.view.checkpoints.get(id) {
-            Some(checkpoint) => checkpoint_square(painter, square, checkpoint, theme),
-            None => foreign_square(painter, square, *id, theme),
+    let mut rows: Vec<(&Gone, usize)> = Vec::new();
+    for gone in gone {
+        let is_same = |last: &Gone| {
+            !is_shared(&gone.file.path)
+                && (folder(last), last.why, last.position)
+                    == (folder(gone), gone.why, gone.position)
+        };
+        if let Some((_, count)) = rows.last_mut().filter(|(last, _)| is_same(last)) {
+            *count += 1;
+        } else if rows.len() == GONE {
+            break;
+        } else {
+            rows.push((gone, 1));
         }
-        inner = header.with_min_x(square.right() + 8.0);
     }
-    if let CardKind::Subtask {
-        has_files: true, ..
-    } = card.kind
-    {
-        inner = inner.with_max_x(inner.right() - 74.0);
-    }
-    let title = text_in(
-        painter,
-        inner,
-        Align::Min,
-        &card.title,
-        semibold(12.5),
-        theme.text,
-    );
-    let rest = inner.with_min_x(title.right() + 10.0);
-    text_in(
-        painter,
-        rest,
-        Align::Max,
-        &card.detail,
-        regular(size::SECONDARY),
-        theme.dim,
-    );
+    let row = |(gone, count): (&Gone, usize)| GoneRow {
+        name: match count {
+            1 => gone.file.path.replace("state-", ""),
+            _ => format!("{} · {count} files", folder(gone)),
+        },
+        why: gone.sentence(),
+        position: gone.position,
+        at_us: gone.at_us,
+    };
+    rows.into_iter().map(row).collect()
 }
 
-fn paint_gone(ui: &Ui, theme: &Theme, row: Rect, gone: &Gone) {
-    let painter = ui.painter();
-    let name = gone.file.path.replace("state-", "");
-    let slot = row.with_max_x(row.left() + row.width() * 0.36);
-    let used = text_in(
-        painter,
-        slot,
-        Align::Min,
-        &name,
-        regular(size::SECONDARY),
-        theme.dim,
-    );
-    painter.hline(
-        used.x_range(),
-        used.center().y,
-        Stroke::new(1.0, theme.line_strong),
-    );
-    let when = seconds(gone.at_us);
-    let rest = row.with_min_x(slot.right() + 8.0);
-    let at = text_in(
-        painter,
-        rest,
-        Align::Max,
-        &when,
-        regular(size::SECONDARY),
-        theme.dim,
-    );
-    let words = gone.sentence();
-    let room = rest.with_max_x(at.left() - 10.0);
-    text_in(
-        painter,
-        room,
-        Align::Min,
-        &words,
-        regular(size::SECONDARY),
-        theme.text_soft,
-    );
-    let id = ui.scope_id().with(("gone", gone.position, &gone.file.path));
-    let response = ui.interact(row, id, Sense::hover());
-    let label = format!("{} deleted: {words}", gone.file.path);
-    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, &label));
-    response.on_hover_text(RichText::new(label.clone()).font(regular(12.0)));
+fn empty_words(view: &StorageView<'_>) -> &'static str {
+    if view.scene.view.checkpoints.is_empty() {
+        "No checkpoint yet. Press Checkpoint (C) to take one."
+    } else {
+        "No checkpoint is kept."
+    }
 }
 
 /// `uploaded 1.3 KiB · needs 5.8 KiB`
@@ -643,7 +415,7 @@ pub fn users_text(created_by: CheckpointId, users: &[CheckpointId]) -> String {
         ),
         _ => format!(
             "Uploaded by checkpoint {created_by}; {} refer to it.",
-            super::super::super::figures::list(&others)
+            list(&others)
         ),
     }
 }
