@@ -36,10 +36,10 @@ fn stored(run: &Run) -> &StoredLook {
     &run.look().unwrap().stored
 }
 
-fn look_into(run: &mut Run, file: FileRef) -> Result<FileContents, String> {
+fn look_into(run: &mut Run, file: &FileRef) -> Result<FileContents, String> {
     act(run, RunAction::LookInto(file.clone()));
     let looked = run.looked_into().unwrap();
-    assert_eq!(looked.file, file);
+    assert_eq!(looked.file, *file);
     looked.contents.clone()
 }
 
@@ -163,7 +163,7 @@ fn a_file_is_read_entry_by_entry() {
         subtask: sum,
         table: table.map(str::to_owned),
     };
-    let all = look_into(&mut run, file(None)).unwrap();
+    let all = look_into(&mut run, &file(None)).unwrap();
     let told: BTreeMap<String, String> = all
         .entries
         .iter()
@@ -179,7 +179,7 @@ fn a_file_is_read_entry_by_entry() {
     assert!(!state.tables.is_empty());
     let mut seen = BTreeSet::new();
     for table in &state.tables {
-        let contents = look_into(&mut run, file(Some(&table.name))).unwrap();
+        let contents = look_into(&mut run, &file(Some(&table.name))).unwrap();
         assert_eq!(contents.entry_count as u64, table.entries, "{}", table.name);
         let [first, last] = table.range().unwrap();
         let ends =
@@ -191,7 +191,7 @@ fn a_file_is_read_entry_by_entry() {
     assert!(seen.iter().all(|key| told.contains_key(key)));
 
     let offset = run.view().checkpoints[&CheckpointId(2)].subtasks[&SubtaskId(0)].offset;
-    let metadata = look_into(&mut run, FileRef::Stored("chk-2/_metadata".to_owned())).unwrap();
+    let metadata = look_into(&mut run, &FileRef::Stored("chk-2/_metadata".to_owned())).unwrap();
     let read = format!("split 1 read to {}", offset.unwrap());
     assert!(
         metadata.facts.iter().any(|(_, text)| *text == read),
@@ -204,7 +204,7 @@ fn a_file_is_read_entry_by_entry() {
         .iter()
         .find(|file| file.path.starts_with("shared/"));
     let shared = shared.unwrap().path.clone();
-    let contents = look_into(&mut run, FileRef::Stored(shared)).unwrap();
+    let contents = look_into(&mut run, &FileRef::Stored(shared)).unwrap();
     assert!(
         contents
             .entries
@@ -240,7 +240,7 @@ fn a_stream_of_the_heap_is_read_key_group_by_key_group() {
             .collect();
         let mut told = BTreeMap::new();
         for path in files {
-            let contents = look_into(&mut run, FileRef::Stored(path.clone())).unwrap();
+            let contents = look_into(&mut run, &FileRef::Stored(path.clone())).unwrap();
             assert!(
                 inline_threshold_bytes == 0 || path.ends_with("_metadata"),
                 "{path} should lie inside"
@@ -277,7 +277,7 @@ fn what_a_person_deletes_is_missing_and_another_branch_has_it_still() {
     assert!(stored(&run).file(path).is_none());
     let gone = run.gone_files().next().unwrap();
     assert_eq!((gone.file.path.as_str(), gone.why), (path, Why::Person));
-    let error = look_into(&mut run, FileRef::Stored(path.to_owned())).unwrap_err();
+    let error = look_into(&mut run, &FileRef::Stored(path.to_owned())).unwrap_err();
     assert!(error.contains("is missing"), "{error}");
 
     act(&mut run, RunAction::SeekPosition(before));
@@ -313,7 +313,7 @@ fn a_file_that_somebody_else_has_damaged_is_told() {
     let damage = stored(&run).damage(CheckpointId(2)).unwrap();
     assert!(damage.contains("holds 5 of"), "{damage}");
     let path = format!("shared/{}", shared.file_name().display());
-    let error = look_into(&mut run, FileRef::Stored(path)).unwrap_err();
+    let error = look_into(&mut run, &FileRef::Stored(path)).unwrap_err();
     let torn = StorageError::Torn {
         file: shared.path(),
         expected_bytes: 0,

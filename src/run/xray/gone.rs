@@ -129,7 +129,7 @@ fn why(path: &str, events: &[TraceEvent]) -> Why {
             }
         }
         Some(id) => {
-            let reasons = events.iter().filter_map(|event| match event.kind {
+            let mut reasons = events.iter().filter_map(|event| match event.kind {
                 EventKind::Subsumed { checkpoint } if checkpoint == id => Some(Why::Subsumed(id)),
                 EventKind::Aborted { checkpoint, .. } if checkpoint == id => Some(Why::Aborted(id)),
                 EventKind::DiscardedAtEnd { checkpoint } if checkpoint == id => {
@@ -137,7 +137,7 @@ fn why(path: &str, events: &[TraceEvent]) -> Why {
                 }
                 _ => None,
             });
-            reasons.last().unwrap_or(Why::Unknown)
+            reasons.next_back().unwrap_or(Why::Unknown)
         }
     }
 }

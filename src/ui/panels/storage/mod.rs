@@ -1,4 +1,4 @@
-//! Where state really lies: the working state of the TaskManagers, and the files of the checkpoints with lines to those that
+//! Where state really lies: working state on each machine, and the files of the checkpoints with lines to those that
 //! each refers to. All of it was read from the state backends and the storage, at a moment that is told.
 
 mod files;

@@ -246,8 +246,8 @@ impl Picture {
         theme: &Theme,
     ) -> f32 {
         let stored = &view.look.stored;
-        let there = stored.files.iter().filter(|file| is_shared(&file.path));
-        let mut files: Vec<(&str, Option<u64>)> = there
+        let present = stored.files.iter().filter(|file| is_shared(&file.path));
+        let mut files: Vec<(&str, Option<u64>)> = present
             .map(|file| (file.path.as_str(), Some(file.size_bytes)))
             .collect();
         let missing = index

@@ -137,7 +137,7 @@ impl Picture {
     fn paint_lines(&self, ui: &Ui, theme: &Theme, focus: Option<&FileRef>, view: &StorageView<'_>) {
         let focused = focus.and_then(|focus| match focus {
             FileRef::Stored(path) => Some(path.clone()),
-            local => view.stored_path_of(local).map(str::to_owned),
+            local @ FileRef::Local { .. } => view.stored_path_of(local).map(str::to_owned),
         });
         for line in &self.lines {
             let is_meant = focused.as_ref().is_none_or(|path| {
