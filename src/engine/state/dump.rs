@@ -5,7 +5,7 @@ use std::path::Path;
 use super::codec::{Slot, Stored};
 use super::group_stream::read_groups;
 use super::local::slot_text;
-use super::rocks::table_entries;
+use super::rocks::{for_each_timer, table_entries};
 use super::{KeyedBackend, OwnedGroups, StateError};
 use crate::model::key_group::UPPER_BOUND_MAX_PARALLELISM;
 use crate::model::{Key, entries_text};
@@ -89,6 +89,19 @@ pub fn key_groups(
         },
     )?;
     Ok(entries)
+}
+
+/// The timers of windows in a stream of key groups: the group of each, and its key and window as people read them.
+///
+/// # Errors
+/// It is no such stream, or is damaged.
+pub fn timers(stream: &[u8], offsets: &[(u32, u64)]) -> Result<Vec<(u32, String)>, StateError> {
+    let mut timers = Vec::new();
+    for_each_timer((stream, offsets), |group, window, key| {
+        timers.push((group, slot_text(&Slot::Window(window, key))));
+        Ok(())
+    })?;
+    Ok(timers)
 }
 
 /// All that the backend holds now, wherever it lies; by key group.

@@ -9,8 +9,8 @@ use crate::engine::in_flight;
 use crate::engine::operator::Source;
 use crate::engine::state::dump::{self, FileEntry};
 use crate::engine::storage::{
-    CheckpointMetadata, CheckpointStorage, KeyedStateHandle, ListState, OperatorState, StoredFile,
-    StreamHandle, SubtaskState,
+    CheckpointMetadata, CheckpointStorage, GroupOffsets, KeyedStateHandle, ListState,
+    OperatorState, StoredFile, StreamHandle, SubtaskState,
 };
 use crate::model::{CheckpointId, SubtaskId};
 
@@ -70,6 +70,8 @@ enum Found {
     },
     /// By RocksDB's own name.
     RocksDb(String, StreamHandle),
+    /// RocksDB's, where they are on the heap.
+    Timers(GroupOffsets),
     InFlight(StreamHandle),
 }
 
@@ -154,6 +156,19 @@ impl Reader<'_> {
                 Ok(contents)
             }
             Found::RocksDb(name, stream) => self.rocks(name, &read(stream)?),
+            Found::Timers(timers) => {
+                let what = "The timers of windows, which this database had on the heap: key group after key group.";
+                let mut contents = FileContents::of(what);
+                contents.fact("Key groups", group_range(&timers.offsets));
+                for (group, timer) in dump::timers(&read(&timers.stream)?, &timers.offsets)
+                    .map_err(sentence)?
+                    .into_iter()
+                    .take(MAX_LINES)
+                {
+                    contents.fact(timer, format!("key group {group}"));
+                }
+                Ok(contents)
+            }
             Found::InFlight(stream) => {
                 let records = in_flight::decode(&read(stream)?)
                     .map_err(|reason| format!("It cannot be read: {reason}."))?;
@@ -265,6 +280,7 @@ impl Reader<'_> {
             let bytes = stream.size_bytes();
             let what = match &found {
                 Found::RocksDb(name, _) => name.as_str(),
+                Found::Timers(_) => "timers",
                 Found::KeyGroups { .. } | Found::InFlight(_) => "keyed state",
             };
             match self.storage.path_of(stream) {
@@ -290,6 +306,7 @@ impl Found {
             Self::KeyGroups { stream, .. } | Self::RocksDb(_, stream) | Self::InFlight(stream) => {
                 stream
             }
+            Self::Timers(timers) => &timers.stream,
         }
     }
 }
@@ -310,6 +327,7 @@ fn keyed_streams(subtask: &SubtaskState) -> Vec<Found> {
         Some(handle @ KeyedStateHandle::RocksDb { .. }) => handle
             .files()
             .map(|(name, stream)| Found::RocksDb(name.to_owned(), stream.clone()))
+            .chain(handle.timers().cloned().map(Found::Timers))
             .collect(),
     }
 }

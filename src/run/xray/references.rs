@@ -23,7 +23,7 @@ impl Reference {
     pub fn is_created_by(&self, checkpoint: CheckpointId) -> bool {
         match &self.role {
             Role::Table { created_by, .. } => *created_by == checkpoint,
-            Role::KeyGroups | Role::Private(_) | Role::InFlight => true,
+            Role::KeyGroups | Role::Private(_) | Role::Timers | Role::InFlight => true,
         }
     }
 }
@@ -40,6 +40,8 @@ pub enum Role {
     },
     /// Another file of RocksDB, or any of a checkpoint that is not incremental.
     Private(String),
+    /// RocksDB's timers, where they are on the heap.
+    Timers,
     /// Records in flight.
     InFlight,
 }
@@ -82,7 +84,10 @@ fn put(
             KeyedStateHandle::KeyGroups { stream, .. } | KeyedStateHandle::Savepoint { stream, .. },
         ) => refer(Role::KeyGroups, stream),
         Some(KeyedStateHandle::RocksDb {
-            shared, private, ..
+            shared,
+            private,
+            timers,
+            ..
         }) => {
             for (name, file) in shared {
                 let role = Role::Table {
@@ -93,6 +98,9 @@ fn put(
             }
             for (name, stream) in private {
                 refer(Role::Private(name.clone()), stream);
+            }
+            for timers in timers {
+                refer(Role::Timers, &timers.stream);
             }
         }
     }

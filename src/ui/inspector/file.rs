@@ -257,7 +257,7 @@ fn created_by(stored: &StoredLook, path: &str) -> Option<CheckpointId> {
         let reference = references.find(|reference| reference.path.as_deref() == Some(path))?;
         Some(match &reference.role {
             Role::Table { created_by, .. } => *created_by,
-            Role::KeyGroups | Role::Private(_) | Role::InFlight => *id,
+            Role::KeyGroups | Role::Private(_) | Role::Timers | Role::InFlight => *id,
         })
     });
     found.next()

@@ -36,6 +36,7 @@ pub use database::TableFile;
 pub(super) use database::read_prefixed;
 pub(super) use inside::table_entries;
 pub use snapshot::RocksDbSnapshot;
+pub(super) use timers::for_each as for_each_timer;
 
 /// Keyed state in a database on disk.
 #[derive(Debug)]

@@ -120,11 +120,26 @@ pub(super) fn read(
     owned: OwnedGroups,
     (stream, offsets): (&[u8], &[(u32, u64)]),
 ) -> Result<BTreeSet<(TimeWindow, Key)>, StateError> {
+    let is_owned = |(group, _): &&(u32, u64)| owned.index_of(*group).is_some();
+    let offsets: Vec<(u32, u64)> = offsets.iter().filter(is_owned).copied().collect();
     let mut timers = BTreeSet::new();
-    for (group, offset) in offsets {
-        if owned.index_of(*group).is_none() {
-            continue;
+    for_each((stream, &offsets), |group, window, key| {
+        owned.locate_restored(group, &key)?;
+        if timers.insert((window, key)) {
+            Ok(())
+        } else {
+            Err(Malformed("a timer is there twice").into())
         }
+    })?;
+    Ok(timers)
+}
+
+/// Every timer of a captured stream with its key group, by key group.
+pub(in crate::engine::state) fn for_each(
+    (stream, offsets): (&[u8], &[(u32, u64)]),
+    mut visit: impl FnMut(u32, TimeWindow, Key) -> Result<(), StateError>,
+) -> Result<(), StateError> {
+    for (group, offset) in offsets {
         let bytes = usize::try_from(*offset)
             .ok()
             .and_then(|offset| stream.get(offset..))
@@ -137,13 +152,10 @@ pub(super) fn read(
             let Slot::Window(window, key) = slot else {
                 return Err(Malformed("a timer is one of no window").into());
             };
-            owned.locate_restored(*group, &key)?;
-            if !timers.insert((window, key)) {
-                return Err(Malformed("a timer is there twice").into());
-            }
+            visit(*group, window, key)?;
         }
     }
-    Ok(timers)
+    Ok(())
 }
 
 /// Keys are kept without their labels, which are not state.

@@ -84,7 +84,7 @@ impl Known<'_> {
     pub fn created_by(&self) -> CheckpointId {
         match &self.reference.role {
             Role::Table { created_by, .. } => *created_by,
-            Role::KeyGroups | Role::Private(_) | Role::InFlight => {
+            Role::KeyGroups | Role::Private(_) | Role::Timers | Role::InFlight => {
                 self.users.first().copied().unwrap_or(CheckpointId(0))
             }
         }
@@ -118,6 +118,7 @@ pub fn tile_name(scene: Scene<'_>, path: &str, known: Option<&Known<'_>>) -> Str
     let what = match &known.reference.role {
         Role::Table { name, .. } | Role::Private(name) => name.as_str(),
         Role::KeyGroups => "key groups",
+        Role::Timers => "timers",
         Role::InFlight => "in flight",
     };
     format!("{who} · {what}")
