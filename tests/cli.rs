@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may end where it stands")]
 
+#[cfg(unix)]
+#[path = "cli/disk_full.rs"]
+mod disk_full;
 #[path = "cli/fuzz.rs"]
 mod fuzz;
 #[path = "cli/kill.rs"]

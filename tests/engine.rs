@@ -34,6 +34,8 @@ mod fallback;
 mod faults;
 #[path = "engine/fold.rs"]
 mod fold;
+#[path = "engine/full_disk.rs"]
+mod full_disk;
 #[path = "engine/in_flight.rs"]
 mod in_flight;
 #[path = "engine/incremental.rs"]

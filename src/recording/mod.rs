@@ -297,6 +297,7 @@ pub fn concerns_barriers(event: &EventKind) -> bool {
         | EventKind::SnapshotStarted { .. }
         | EventKind::SnapshotWritten { .. }
         | EventKind::SnapshotFailed { .. }
+        | EventKind::StorageFailed { .. }
         | EventKind::Triggered { .. }
         | EventKind::TriggerRejected { .. }
         | EventKind::Acknowledged { .. }

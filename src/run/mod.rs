@@ -236,6 +236,8 @@ impl Run {
         match event {
             EventKind::CommandRefused { reason, .. }
             | EventKind::SnapshotFailed { reason, .. }
+            | EventKind::StorageFailed { reason, .. }
+            | EventKind::SharedDiscardFailed { reason }
             | EventKind::DiscardFailed { reason, .. } => {
                 self.notice = Some(reason.clone());
             }

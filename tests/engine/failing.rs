@@ -19,6 +19,8 @@ pub struct Trouble {
     pub is_read_only: bool,
     /// Checkpoints from this one on cannot be read.
     pub unreadable_from: Option<CheckpointId>,
+    /// What is there stays.
+    pub keeps_files: bool,
 }
 
 /// Passes everything on, unless there is trouble. What is refused was not begun: so the storage inside is clean as far as
@@ -38,6 +40,11 @@ impl FailingStorage {
         *self.lock() = trouble;
     }
 
+    /// How many more bytes it takes; none: any number.
+    pub fn room_bytes(&self) -> Option<u64> {
+        self.lock().room_bytes
+    }
+
     fn lock(&self) -> MutexGuard<'_, Trouble> {
         self.trouble.lock().unwrap()
     }
@@ -54,6 +61,14 @@ impl FailingStorage {
     fn check_writable(&self, action: &'static str) -> Result<(), StorageError> {
         if self.lock().is_read_only {
             return self.fail(action, ErrorKind::ReadOnlyFilesystem);
+        }
+        Ok(())
+    }
+
+    fn check_removable(&self) -> Result<(), StorageError> {
+        self.check_writable("remove")?;
+        if self.lock().keeps_files {
+            return self.fail("remove", ErrorKind::PermissionDenied);
         }
         Ok(())
     }
@@ -120,7 +135,7 @@ impl CheckpointStorage for FailingStorage {
         keep: &BTreeSet<String>,
         before: CheckpointId,
     ) -> Result<(), StorageError> {
-        self.check_writable("remove")?;
+        self.check_removable()?;
         self.inner.retain_shared(keep, before)
     }
 
@@ -139,7 +154,7 @@ impl CheckpointStorage for FailingStorage {
     }
 
     fn discard(&self, checkpoint: CheckpointId) -> Result<(), StorageError> {
-        self.check_writable("remove")?;
+        self.check_removable()?;
         self.inner.discard(checkpoint)
     }
 
@@ -160,7 +175,7 @@ impl CheckpointStorage for FailingStorage {
     }
 
     fn delete_stored(&self, path: &str) -> Result<(), StorageError> {
-        self.check_writable("delete")?;
+        self.check_removable()?;
         self.inner.delete_stored(path)
     }
 

@@ -333,3 +333,42 @@ fn a_shared_file_lies_beside_the_checkpoints() {
     let error = storage.read_stream(&handle).unwrap_err();
     assert!(matches!(error, StorageError::Missing { .. }), "{error}");
 }
+
+/// The real disk refuses at the last moment: where the file should appear, there is a folder. Breaks if what was written
+/// by then stays, or if the next one of that name cannot be written.
+#[test]
+fn a_file_that_cannot_appear_leaves_nothing() {
+    let world = World::new(Place::Files);
+    let storage = &*world.storage;
+    storage.begin(CP1).unwrap();
+    let in_the_way = world.checkpoints().join(SHARED).join("state-sum-0");
+    fs::create_dir_all(&in_the_way).unwrap();
+    let error = storage.write_shared(CP1, "sum-0", b"entries").unwrap_err();
+    assert!(matches!(error, StorageError::Io { .. }), "{error}");
+    assert_eq!(paths(storage), [""; 0]);
+    fs::remove_dir(in_the_way).unwrap();
+    let handle = storage.write_shared(CP1, "sum-0", b"entries").unwrap();
+    assert_eq!(storage.read_stream(&handle).unwrap(), b"entries");
+}
+
+/// Catches a shared file that is forgotten since it could not be removed once: here a folder is in its place, and that
+/// is no file.
+#[test]
+fn a_shared_file_that_cannot_be_removed_is_tried_again() {
+    let world = World::new(Place::Files);
+    let storage = &*world.storage;
+    storage.begin(CP1).unwrap();
+    for name in ["sum-0", "sum-1"] {
+        storage.write_shared(CP1, name, b"entries").unwrap();
+    }
+    let file = world.checkpoints().join(SHARED).join("state-sum-0");
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    let none = std::collections::BTreeSet::new();
+    storage.retain_shared(&none, CP2).unwrap_err();
+    assert_eq!(paths(storage), [""; 0], "the other one is gone");
+    fs::remove_dir(&file).unwrap();
+    fs::write(&file, "entries").unwrap();
+    storage.retain_shared(&none, CP2).unwrap();
+    assert_eq!(paths(storage), [""; 0]);
+}

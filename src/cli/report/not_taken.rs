@@ -69,13 +69,18 @@ fn is_asked_for(kind: CheckpointKind) -> bool {
     kind.is_savepoint() || kind == CheckpointKind::Manual
 }
 
-/// What a subtask said that could not write its part.
+/// What a subtask said that could not write its part, or the storage of the rest.
 fn written_badly(recording: &Recording, id: CheckpointId) -> Option<String> {
     let mut events = recording.events().iter();
     events.find_map(|event| match &event.kind {
         EventKind::SnapshotFailed {
             checkpoint, reason, ..
-        } if *checkpoint == id => Some(format!("{}.", reason.trim_end_matches('.'))),
+        }
+        | EventKind::StorageFailed { checkpoint, reason }
+            if *checkpoint == id =>
+        {
+            Some(format!("{}.", reason.trim_end_matches('.')))
+        }
         _ => None,
     })
 }

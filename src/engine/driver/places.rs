@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::resources::SavepointTarget;
 use super::rng::SplitMix64;
 use crate::engine::event::EventKind;
-use crate::engine::storage::{CheckpointStorage, StorageError};
+use crate::engine::storage::{CheckpointMetadata, CheckpointStorage, StorageError};
 use crate::model::CheckpointId;
 
 /// What a job waits for that is to end with a savepoint.
@@ -62,18 +62,34 @@ impl Places {
         self.target.is_some()
     }
 
-    /// Make room for a checkpoint; for a savepoint, with the name that it should have. False: it cannot be made.
-    pub fn begin(&self, checkpoint: CheckpointId, savepoint: Option<&str>) -> bool {
+    /// Make room for a checkpoint; for a savepoint, with the name that it should have. Returns what the recording is told
+    /// if that is not possible.
+    #[must_use]
+    pub fn begin(&self, checkpoint: CheckpointId, savepoint: Option<&str>) -> Option<EventKind> {
         if let Some(name) = savepoint {
-            let Some(target) = &self.target else {
-                return false;
-            };
-            let Ok(place) = target.open(name) else {
-                return false;
+            // Which folder that is, is not for the recording.
+            let opened = self.target.as_ref().map(|target| target.open(name));
+            let Some(Ok(place)) = opened else {
+                let reason = "No folder can be made for the savepoint.".to_owned();
+                return Some(EventKind::StorageFailed { checkpoint, reason });
             };
             self.lock().insert(checkpoint, place);
         }
-        self.of(checkpoint).begin(checkpoint).is_ok()
+        let begun = self.of(checkpoint).begin(checkpoint);
+        begun.err().map(|error| self.failed(checkpoint, &error))
+    }
+
+    /// Complete the checkpoint. Returns what the recording is told if that is not possible.
+    #[must_use]
+    pub fn write_metadata(&self, metadata: &CheckpointMetadata) -> Option<EventKind> {
+        let checkpoint = metadata.checkpoint;
+        let written = self.of(checkpoint).write_metadata(metadata);
+        written.err().map(|error| self.failed(checkpoint, &error))
+    }
+
+    fn failed(&self, checkpoint: CheckpointId, error: &StorageError) -> EventKind {
+        let reason = format!("{}.", told(error, &*self.of(checkpoint)));
+        EventKind::StorageFailed { checkpoint, reason }
     }
 
     /// Where the state of `checkpoint` is written.
@@ -97,9 +113,16 @@ impl Places {
     }
 
     /// Delete the shared files of checkpoints before `before` that are not among `keep`. What cannot be deleted is never
-    /// read again.
-    pub fn retain_shared(&self, keep: &BTreeSet<String>, before: CheckpointId) {
-        let _ = self.storage.retain_shared(keep, before);
+    /// read again, but tried again. Returns what the recording is told then.
+    #[must_use]
+    pub fn retain_shared(
+        &self,
+        keep: &BTreeSet<String>,
+        before: CheckpointId,
+    ) -> Option<EventKind> {
+        let error = self.storage.retain_shared(keep, before).err()?;
+        let reason = format!("{}.", told(&error, &*self.storage));
+        Some(EventKind::SharedDiscardFailed { reason })
     }
 
     /// Remove a file or a checkpoint of the run's own storage, by its path there. Savepoints are a person's, and lie
@@ -130,7 +153,11 @@ impl Places {
 pub fn told(error: &impl Display, storage: &dyn CheckpointStorage) -> String {
     let sentence = error.to_string();
     match storage.location() {
-        Some(root) => sentence.replace(&format!("{}{MAIN_SEPARATOR}", root.display()), ""),
+        Some(root) => {
+            let root = root.display().to_string();
+            let relative = sentence.replace(&format!("{root}{MAIN_SEPARATOR}"), "");
+            relative.replace(&root, "its folder")
+        }
         None => sentence,
     }
 }

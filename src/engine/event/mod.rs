@@ -361,6 +361,16 @@ pub enum EventKind {
         checkpoint: CheckpointId,
         reason: String,
     },
+    /// The same for shared files that nothing refers to any more. They are tried again with the next ones.
+    SharedDiscardFailed {
+        reason: String,
+    },
+    /// The checkpoint has no place, or its metadata could not be written: what the storage says of it. What follows from
+    /// that is told by itself.
+    StorageFailed {
+        checkpoint: CheckpointId,
+        reason: String,
+    },
     /// The job has ended, and its retention setting does not keep this one.
     DiscardedAtEnd {
         checkpoint: CheckpointId,

@@ -121,6 +121,12 @@ impl Recording {
             EventKind::DiscardFailed { checkpoint, reason } => {
                 format!("What was stored for checkpoint {checkpoint} cannot be deleted. {reason}")
             }
+            EventKind::SharedDiscardFailed { reason } => {
+                format!("Shared files that nothing refers to any more cannot be deleted. {reason}")
+            }
+            EventKind::StorageFailed { checkpoint, reason } => {
+                format!("The storage fails for checkpoint {checkpoint}: {reason}")
+            }
             EventKind::DiscardedAtEnd { checkpoint } => {
                 format!(
                     "Checkpoint {checkpoint} is deleted: the job has ended, and its retention does not keep it."

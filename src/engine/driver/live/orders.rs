@@ -52,7 +52,9 @@ impl JobManager<'_> {
         match order {
             Order::Begin { checkpoint, kind } => {
                 let name = kind.is_savepoint().then(|| self.savepoint_name());
-                let is_made = self.places.begin(checkpoint, name.as_deref());
+                let failure = self.places.begin(checkpoint, name.as_deref());
+                let is_made = failure.is_none();
+                failure.into_iter().for_each(|event| self.record(event));
                 let now_us = self.now_us();
                 self.coordinator.on_location(checkpoint, is_made, now_us);
             }
@@ -77,7 +79,10 @@ impl JobManager<'_> {
             }
             Order::WriteMetadata(metadata) => self.write_metadata(&metadata),
             Order::Discard(checkpoint) => self.discard(checkpoint),
-            Order::RetainShared { keep, before } => self.places.retain_shared(&keep, before),
+            Order::RetainShared { keep, before } => {
+                let failure = self.places.retain_shared(&keep, before);
+                failure.into_iter().for_each(|event| self.record(event));
+            }
             Order::DiscardStart => {
                 if let Some(start) = &self.resources.start {
                     let id = start.checkpoint;
@@ -149,8 +154,14 @@ impl JobManager<'_> {
     fn write_metadata(&mut self, metadata: &CheckpointMetadata) {
         let checkpoint = metadata.checkpoint;
         let is_meant = |kind| kind == FaultKind::Metadata;
-        let written = self.faults.strike(None, is_meant).is_none()
-            && self.places.of(checkpoint).write_metadata(metadata).is_ok();
+        let written = if self.faults.strike(None, is_meant).is_some() {
+            false
+        } else {
+            let failure = self.places.write_metadata(metadata);
+            let is_written = failure.is_none();
+            failure.into_iter().for_each(|event| self.record(event));
+            is_written
+        };
         if written {
             let offsets = self.source_offsets(metadata);
             self.offsets.push((checkpoint, offsets));

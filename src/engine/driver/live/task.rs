@@ -10,8 +10,8 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Select, Sender, TryRecvError
 
 use super::pace::Pace;
 use super::wire::{Buffer, Control, Meter, Report, Wire};
-use crate::engine::driver::places::Places;
-use crate::engine::event::ChannelSide;
+use crate::engine::driver::places::{Places, told};
+use crate::engine::event::{ChannelSide, EventKind};
 use crate::engine::in_flight::InFlight;
 use crate::engine::operator::{Contents, Operator};
 use crate::engine::subtask::{SnapshotTask, Subtask, TaskFailure};
@@ -246,6 +246,13 @@ impl LiveTask<'_> {
                     .on_aborted(checkpoint, latest, &mut self.wire)?;
             }
             Control::SnapshotEnd(checkpoint, result) => {
+                if let Err(error) = &result {
+                    self.wire.report(Report::Event(EventKind::SnapshotFailed {
+                        subtask: self.wire.id,
+                        checkpoint,
+                        reason: told(error, &*self.places.of(checkpoint)),
+                    }));
+                }
                 if !self
                     .subtask
                     .on_snapshot_end(checkpoint, result, &mut self.wire)

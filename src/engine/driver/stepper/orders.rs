@@ -84,7 +84,10 @@ impl Stepper {
                     .insert(metadata.checkpoint, (ready_us, metadata));
             }
             Order::Discard(checkpoint) => self.discard(checkpoint),
-            Order::RetainShared { keep, before } => self.places.retain_shared(&keep, before),
+            Order::RetainShared { keep, before } => {
+                let failure = self.places.retain_shared(&keep, before);
+                failure.into_iter().for_each(|event| self.net.record(event));
+            }
             Order::DiscardStart => self.discard_start(),
             Order::SavepointDecided {
                 checkpoint,
@@ -173,9 +176,14 @@ impl Stepper {
             return;
         };
         let is_meant = |kind| kind == FaultKind::Metadata;
-        let storage = self.places.of(checkpoint);
-        let written =
-            self.net.strike(None, is_meant).is_none() && storage.write_metadata(&metadata).is_ok();
+        let written = if self.net.strike(None, is_meant).is_some() {
+            false
+        } else {
+            let failure = self.places.write_metadata(&metadata);
+            let is_written = failure.is_none();
+            failure.into_iter().for_each(|event| self.net.record(event));
+            is_written
+        };
         self.coordinator
             .on_metadata(checkpoint, written, self.net.now_us);
         self.obey();

@@ -26,7 +26,10 @@ impl Stepper {
             let job = SplitMix64(self.job.config.seed).next();
             savepoint_name(job, self.rng.next())
         });
-        self.places.begin(checkpoint, name.as_deref())
+        let failure = self.places.begin(checkpoint, name.as_deref());
+        let is_made = failure.is_none();
+        failure.into_iter().for_each(|event| self.net.record(event));
+        is_made
     }
 
     pub(super) fn savepoint_decided(&mut self, checkpoint: Option<CheckpointId>, complete: bool) {

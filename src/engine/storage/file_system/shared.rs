@@ -60,8 +60,13 @@ impl FileSystemStorage {
         let is_doomed = |name: &String, by: &mut CheckpointId| *by < before && !keep.contains(name);
         let doomed: Vec<(String, CheckpointId)> = shared.extract_if(.., is_doomed).collect();
         let mut result = Ok(());
-        for (name, _) in doomed {
-            result = result.and(self.remove_shared(&name));
+        for (name, by) in doomed {
+            let removed = self.remove_shared(&name);
+            if removed.is_err() {
+                // The next call tries it again.
+                shared.insert(name, by);
+            }
+            result = result.and(removed);
         }
         result
     }
