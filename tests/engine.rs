@@ -44,6 +44,8 @@ mod incremental;
 mod laws;
 #[path = "engine/live_orders.rs"]
 mod live_orders;
+#[path = "engine/live_states.rs"]
+mod live_states;
 #[path = "engine/modes.rs"]
 mod modes;
 #[path = "engine/partitioning.rs"]
@@ -82,5 +84,7 @@ mod transactions;
 mod unaligned;
 #[path = "engine/unaligned_restore.rs"]
 mod unaligned_restore;
+#[path = "engine/what_fits.rs"]
+mod what_fits;
 #[path = "engine/windows.rs"]
 mod windows;

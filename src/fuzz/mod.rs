@@ -200,6 +200,37 @@ fn play_safely(job: &JobGraph, dir: &Path, limits: Limits) -> Played {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{ClaimMode, Retention};
+
+    /// Breaks if no job leaves incremental files any more from which a second life can start, claimed or not.
+    #[test]
+    fn second_lives_start_from_incremental_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut seen = std::collections::BTreeSet::new();
+        for seed in 500..3_500 {
+            let job = generate::job(seed);
+            let leaves_files = job.config.state.incremental
+                && job.config.checkpointing.retention == Retention::RetainOnCancellation;
+            if !leaves_files {
+                continue;
+            }
+            let played = play(&job, &dir.path().join(seed.to_string()), Limits::default());
+            let Some(second) = played.second else {
+                continue;
+            };
+            let subtasks = second.snapshot.operators.iter();
+            let mut keyed = subtasks
+                .flat_map(|operator| &operator.subtasks)
+                .filter_map(|subtask| subtask.keyed.as_ref());
+            if keyed.any(|handle| handle.shared().next().is_some()) {
+                seen.insert(second.claim == ClaimMode::Claim);
+            }
+            if seen.len() == 2 {
+                return;
+            }
+        }
+        panic!("of 3,000 seeds, those claimed: {seen:?}");
+    }
 
     /// Breaks if the counter of seeds goes over its end and begins again: the run would never end.
     #[test]

@@ -71,6 +71,7 @@ pub fn play(job: &JobGraph, dir: &Path, limits: Limits) -> Played {
             start,
             baseline,
             snapshot,
+            others,
         })) => {
             let (id, claim) = (baseline.checkpoint, start.claim);
             let (next, _) = live(&job, (&dir.join("2"), Some((start, baseline))), limits);
@@ -79,6 +80,15 @@ pub fn play(job: &JobGraph, dir: &Path, limits: Limits) -> Played {
                 ..found
             });
             played.violations.extend(told);
+            let hurt = others.iter().filter_map(|(other, storage)| {
+                let error = storage.verify(*other).err()?;
+                Some(Violation {
+                    law: 20,
+                    sentence: format!("a run started from {id} has damaged {other}: {error}"),
+                    at: 0,
+                })
+            });
+            played.violations.extend(hurt);
             played.second = Some(SecondRun {
                 job,
                 claim,

@@ -12,10 +12,12 @@ use super::laws;
 use crate::engine::driver::{StartPoint, fit};
 use crate::engine::event::{CheckpointKind, EventKind};
 use crate::engine::plan::ExecutionGraph;
-use crate::engine::storage::{CheckpointMetadata, CheckpointStorage, StreamHandle};
+use crate::engine::storage::{
+    CheckpointMetadata, CheckpointStorage, FileSystemStorage, StreamHandle,
+};
 use crate::model::{
     BackendKind, CheckpointId, ClaimMode, FailoverStrategy, JobGraph, Origin, Partitioning, Record,
-    SavepointFormat, SplitId, Uid, validate,
+    SavepointFormat, SplitId, TimerService, Uid, validate,
 };
 
 /// A job with the snapshot that it starts from.
@@ -25,7 +27,12 @@ pub struct SecondLife {
     pub baseline: Baseline,
     /// All of the snapshot, for whoever wants to start from it again: the run may delete what it claims.
     pub snapshot: CheckpointMetadata,
+    /// What else the first run has left, which is none of the second's business.
+    pub others: Vec<Left>,
 }
+
+/// A snapshot and where it lies.
+pub type Left = (CheckpointId, Arc<dyn CheckpointStorage>);
 
 /// The storage of the run, and of each savepoint by name.
 pub type Places = (
@@ -39,8 +46,12 @@ pub type Places = (
 /// A sentence: the snapshot cannot be read, or does not fit.
 pub fn of(history: &History, places: &Places) -> Option<Result<SecondLife, String>> {
     let mut chance = Chance::new(history.job.config.seed.wrapping_add(99));
-    let left = left_behind(history, places);
-    let (checkpoint, storage) = left.get(chance.index(left.len()))?.clone();
+    let mut others = left_behind(history, places);
+    let chosen = chance.index(others.len());
+    if others.is_empty() {
+        return None;
+    }
+    let (checkpoint, storage) = others.remove(chosen);
     let story = history.checkpoints.get(&checkpoint)?;
     // Who had finished has left no state: it is nobody's then.
     if !story.finished.is_empty() {
@@ -48,18 +59,32 @@ pub fn of(history: &History, places: &Places) -> Option<Result<SecondLife, Strin
     }
     let job = changed(&mut chance, history.job, story);
     let start = StartPoint {
-        storage,
+        storage: as_found(checkpoint, storage),
         checkpoint,
         claim: chance.one_of(&[ClaimMode::NoClaim, ClaimMode::Claim]),
         allow_non_restored_state: false,
     };
-    Some(begin(history, story, &job, start))
+    Some(begin(history, story, (&job, others), start))
+}
+
+/// A checkpoint on the disk is opened as a person would, by its own folder.
+fn as_found(
+    checkpoint: CheckpointId,
+    storage: Arc<dyn CheckpointStorage>,
+) -> Arc<dyn CheckpointStorage> {
+    let folder = storage
+        .location()
+        .map(|root| root.join(format!("chk-{checkpoint}")));
+    match folder.and_then(|folder| FileSystemStorage::open_snapshot(&folder).ok()) {
+        Some((opened, _)) => Arc::new(opened),
+        None => storage,
+    }
 }
 
 fn begin(
     history: &History,
     story: &Story,
-    job: &JobGraph,
+    (job, others): (&JobGraph, Vec<Left>),
     start: StartPoint,
 ) -> Result<SecondLife, String> {
     let metadata = start.storage.read_metadata(start.checkpoint);
@@ -75,14 +100,12 @@ fn begin(
         start,
         baseline,
         snapshot,
+        others,
     })
 }
 
 /// Snapshots that are complete and were not deleted.
-fn left_behind(
-    history: &History,
-    (storage, savepoints): &Places,
-) -> Vec<(CheckpointId, Arc<dyn CheckpointStorage>)> {
+fn left_behind(history: &History, (storage, savepoints): &Places) -> Vec<Left> {
     let mut left: BTreeMap<CheckpointId, Arc<dyn CheckpointStorage>> = BTreeMap::new();
     let mut is_torn = false;
     for event in history.events {
@@ -142,6 +165,12 @@ fn changed(chance: &mut Chance, job: &JobGraph, story: &Story) -> JobGraph {
     changed.script.clear();
     super::generate::write_script(chance, &mut changed);
     let canonical = CheckpointKind::Savepoint(SavepointFormat::Canonical);
+    // Timers in a database stay there, unless the snapshot has them by itself.
+    if story.kind == canonical || changed.config.state.timers == TimerService::Heap {
+        // Drawn apart, so that no other draw becomes another one.
+        let mut apart = Chance::new(job.config.seed.wrapping_add(100));
+        changed.config.state.timers = apart.one_of(&TimerService::ALL);
+    }
     if story.kind == canonical && chance.percent(10) {
         changed.config.backend = match changed.config.backend {
             BackendKind::Heap => BackendKind::RocksDb,

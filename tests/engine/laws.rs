@@ -23,19 +23,19 @@
 //! | 16 | the newest is kept and restored, never a savepoint | a savepoint gets into the store | fuzz 16, `coordinator` |
 //! | 17 | no snapshot once the abort is known; a marker goes on | a subtask forgets the news, a marker ends | fuzz 17, `abort_laws`, `alignment` |
 //! | 18 | inputs are opened once; nothing is lost meanwhile | a newer barrier or a marker leaves an input shut | fuzz 18 (with 1), `abort_laws` |
-//! | 19 | a snapshot does not change after its synchronous part | copy-on-write is forgotten | fuzz 19, `tests/state/snapshots.rs` |
-//! | 20 | an incremental checkpoint restores what a full one would; its files are there | a base is taken for more than it is, a file goes too early | fuzz 20, `incremental`, `tests/state/incremental.rs` |
-//! | 21 | a shared file goes when no retained checkpoint needs it, and not before | an abort deletes files, orphans stay | fuzz 20, `tests/state/incremental.rs` |
+//! | 19 | a snapshot does not change after its synchronous part | copy-on-write is forgotten | fuzz 19, `tests/state/conformance.rs` (every backend and storage), `tests/state/snapshots.rs` |
+//! | 20 | an incremental checkpoint restores what a full one would; its files are there | a base is taken for more than it is, a file goes too early | fuzz 20 (with what a second run leaves of the first one's files), `incremental`, `tests/state/{incremental,conformance}.rs` |
+//! | 21 | a shared file goes when no retained checkpoint needs it, and not before | an abort deletes files, orphans stay | fuzz 21, `incremental`, `tests/state/{incremental,conformance}.rs` (the real folder) |
 //! | 22 | the base is the last confirmed checkpoint | an upload counts before its checkpoint is complete | fuzz 22, `tests/state/incremental.rs` |
-//! | 23 | too large a stream fails its checkpoint alone | the limit is not checked, or fails the job | `storage_faults`, `tests/state/refusals.rs` |
+//! | 23 | too large a stream fails its checkpoint alone; what is small has no file | the limit is not checked, or fails the job | `what_fits` (each backend), `storage_faults`, `tests/state/refusals.rs` |
 //! | 24 | each record is committed once | a commit is lost or repeated | fuzz 24, `transaction_laws`, `transactions` |
 //! | 25 | nothing is visible before its checkpoint completes | a sink commits at the barrier | fuzz 25, `transaction_laws`, `transactions` |
 //! | 26 | an aborted checkpoint's transaction commits with the next | an abort loses it | fuzz 26, `transaction_laws`, `transactions` |
 //! | 27 | a plain savepoint commits nothing | savepoints are announced | fuzz 27 (with 14 and 25), `transaction_ends` |
-//! | 28 | each key is at its owner | a key group is assigned wrongly, a record is sent to another | fuzz 28, `model::key_group` (against Flink's own numbers) |
+//! | 28 | each key is at its owner | a key group is assigned wrongly, a record is sent to another | fuzz 28, `model::key_group` (against Flink's own numbers), `tests/state/{conformance,rescaling}.rs` |
 //! | 29 | lists are split evenly, or given to all | a restore forgets an element, or gives it to two | fuzz 29 (splits and transactions), `redistribute` (union and broadcast lists) |
-//! | 30 | nothing is read whose time to live is over; a restore renews none | the clock is not asked, timestamps are not kept | fuzz 30, `tests/state/kinds.rs` |
-//! | 31 | a window fires once, when its time has come | a timer is lost, or fires again after a restore; a drain leaves one open | fuzz 31, `windows` |
+//! | 30 | nothing is read whose time to live is over; a restore renews none | the clock is not asked, timestamps are not kept | fuzz 30, `tests/state/{conformance,kinds}.rs` |
+//! | 31 | a window fires once, when its time has come | a timer is lost, or fires again after a restore; a drain leaves one open | fuzz 31, `windows`, `sync_part` and `tests/state/conformance.rs` (timers in either place) |
 //! | 32 | a bounded job ends after a checkpoint of its end | a subtask finishes too early | fuzz 32, `end_of_data` |
 //! | 33 | without a checkpoint a restart is a fresh run | something survives | fuzz 33, `crashes` |
 

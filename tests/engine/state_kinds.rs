@@ -9,10 +9,11 @@ use lockgate::engine::driver::stepper::Stepper;
 use lockgate::engine::driver::{Feeds, Resources, StartPoint, fit};
 use lockgate::engine::event::{EventKind, JobStatus};
 use lockgate::engine::plan::ExecutionGraph;
+use lockgate::engine::state::inspect;
 use lockgate::engine::storage::{CheckpointMetadata, CheckpointStorage, MemoryStorage};
 use lockgate::model::{
-    BackendKind, CheckpointId, ClaimMode, Command, Decimal, Edge, EntryValue, JobGraph, KeyExpr,
-    KeyedFunction, KeyedProcessSpec, KeyedSumSpec, OperatorSpec, Partitioning, Record,
+    BackendKind, CheckpointId, ClaimMode, Command, Decimal, Edge, EntryValue, JobGraph, Key,
+    KeyExpr, KeyedFunction, KeyedProcessSpec, KeyedSumSpec, OperatorSpec, Partitioning, Record,
     SavepointFormat, SinkKind, SinkSpec, SourceKind, SourcePause, SourceSpec, StateEntry, TtlSpec,
     Uid, Vertex, WindowAggregate, WindowSpec, validate,
 };
@@ -228,7 +229,7 @@ fn rules_are_everywhere_and_a_buffer_comes_back() {
 }
 
 /// A savepoint of a run of `job` at `at_us`, and where it lies.
-fn savepoint(job: &JobGraph, at_us: u64, format: SavepointFormat) -> (Rig, StartPoint) {
+pub fn savepoint(job: &JobGraph, at_us: u64, format: SavepointFormat) -> (Rig, StartPoint) {
     let places = Arc::new(MemorySavepoints::default());
     let mut rig = Rig::with_resources(job, |resources| {
         resources.savepoints = Some(places.clone());
@@ -549,4 +550,50 @@ fn a_buffer_holds_back_until_there_are_enough() {
     );
     let ledger = rig.recording.ledger(rig.view());
     assert_eq!((ledger.uncommitted, ledger.open.uncommitted), (8, 8));
+}
+
+/// Of a snapshot the window tells what is in it. Breaks if it lists entries that a full snapshot leaves out, or the other
+/// way round: the heap leaves out what has expired, RocksDB's files are as they are.
+#[test]
+fn a_snapshot_lists_what_it_holds() {
+    for backend in BackendKind::ALL {
+        let ttl = TtlSpec {
+            full_snapshot_cleanup: true,
+            background_cleanup: false,
+            ..TtlSpec::new(120)
+        };
+        let job = states_job(KeyedFunction::Distinct, Some(ttl));
+        let mut job = change(&job, "s0", |vertex| {
+            if let OperatorSpec::Source(source) = &mut vertex.operator {
+                source.end = None;
+            }
+        });
+        job.config.backend = backend;
+        job.config.checkpointing.interval_ms = Some(130);
+        job.config.checkpointing.retained = 100;
+        let mut rig = Rig::new(&job);
+        rig.run_until(|view| view.store.len() >= 6);
+        let mut expired = 0;
+        for id in &rig.view().store {
+            let metadata = rig.storage.read_metadata(*id).unwrap();
+            let stored = metadata.operators.iter().find(|it| it.name == "function");
+            let work = rig.dir.path().join("look");
+            let held = inspect::contents(stored.unwrap(), &*rig.storage, &work).unwrap();
+            let held: BTreeMap<Key, Vec<StateEntry>> = held.entries.into_iter().collect();
+            let view = &rig.view().checkpoints[id];
+            let mut listed = BTreeMap::new();
+            for subtask in rig.subtasks("function") {
+                let snapshot = &view.subtasks[&subtask];
+                let now_ms = snapshot.captured_us.unwrap() / 1000;
+                let entries = snapshot.entries.values().flatten();
+                expired += entries
+                    .filter(|entry| entry.is_expired(Some(ttl), now_ms))
+                    .count();
+                listed.extend(snapshot.entries.clone());
+            }
+            assert_eq!(listed, held, "{backend:?}, checkpoint {id}");
+            assert!(!held.is_empty());
+        }
+        assert_eq!(expired > 0, backend == BackendKind::RocksDb);
+    }
 }

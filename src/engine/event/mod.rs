@@ -242,6 +242,9 @@ pub enum EventKind {
         sync_until_us: u64,
         size_bytes: u64,
         upload_bytes: u64,
+        /// Entries that had expired by then, in processing time, are not written (a full snapshot's clean-up); none: all
+        /// are.
+        expired_ms: Option<u64>,
     },
     /// The files of the subtask's database were merged.
     Compacted {

@@ -287,6 +287,10 @@ impl HeapSnapshot {
         self.size_bytes
     }
 
+    pub(super) fn deadline(&self) -> Option<Deadline> {
+        self.deadline
+    }
+
     pub(super) fn write(
         self,
         (checkpoint, format): (CheckpointId, Option<SavepointFormat>),

@@ -1,5 +1,6 @@
 //! Keyed state as it was at one moment, whichever backend it is of.
 
+use super::ttl::Deadline;
 use super::{HeapSnapshot, RocksDbSnapshot};
 use crate::engine::storage::{CheckpointStorage, KeyedStateHandle, StorageError};
 use crate::model::{CheckpointId, SavepointFormat};
@@ -40,6 +41,18 @@ impl KeyedSnapshot {
             Self::Heap(_) => 0,
             Self::RocksDb(rocks) => rocks.timer_bytes(),
         }
+    }
+
+    /// What has expired by then will not be written in this format: none, all will. The heap writes entry by entry, and
+    /// so does RocksDB in canonical format; else it gives its files as they are.
+    #[must_use]
+    pub fn leaves_out_expired_ms(&self, format: Option<SavepointFormat>) -> Option<u64> {
+        let deadline = match self {
+            Self::Heap(heap) => heap.deadline(),
+            Self::RocksDb(rocks) if format == Some(SavepointFormat::Canonical) => rocks.deadline(),
+            Self::RocksDb(_) => None,
+        };
+        deadline.map(Deadline::now_ms)
     }
 
     /// The asynchronous part. `owner` is unique in the checkpoint ("sum-0": uid and subtask) and names the streams.

@@ -27,6 +27,11 @@ impl Deadline {
         Some(Self { ttl, now_ms })
     }
 
+    /// In processing time.
+    pub(super) fn now_ms(self) -> u64 {
+        self.now_ms
+    }
+
     /// What is cleaned up in the background; none: nothing.
     pub(super) fn of_background(state: Option<StateDescriptor>, now_ms: u64) -> Option<Self> {
         let ttl = state?.ttl.filter(|ttl| ttl.background_cleanup)?;

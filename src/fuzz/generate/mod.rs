@@ -24,6 +24,8 @@ pub fn job(seed: u64) -> JobGraph {
     script::write(&mut chance, &mut job);
     let mut apart = Chance::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(2));
     script::add_plot(&mut apart, &mut job);
+    settings::add_state(&mut apart, &mut job);
+    script::add_legacy(&mut apart, &mut job);
     job
 }
 

@@ -2,8 +2,9 @@
 
 use crate::fuzz::chance::Chance;
 use crate::model::{
-    CheckpointId, CheckpointMode, Command, Fault, FaultKind, JobGraph, OperatorSpec,
-    RestartStrategy, SavepointFormat, ScriptEntry, SinkKind, Uid, Vertex, When,
+    BackendKind, CheckpointConfig, CheckpointId, CheckpointMode, Command, Fault, FaultKind,
+    JobGraph, OperatorSpec, RestartStrategy, Retention, SavepointFormat, ScriptEntry, SinkKind,
+    StorageKind, Uid, Vertex, When,
 };
 
 /// When the last scripted command may come, in virtual time: most jobs are near their end then.
@@ -69,6 +70,29 @@ pub fn add_plot(chance: &mut Chance, job: &mut JobGraph) {
             when: When::AtMs(begin_ms + after_ms),
             command,
         }));
+}
+
+/// Files that a second life can start from: what chance alone hardly ever leaves behind is an incremental checkpoint of a
+/// job that was canceled while it ran.
+pub fn add_legacy(chance: &mut Chance, job: &mut JobGraph) {
+    if !chance.percent(3) {
+        return;
+    }
+    job.config.backend = BackendKind::RocksDb;
+    job.config.state.incremental = true;
+    job.config.state.compaction_trigger = chance.one_of(&[0, 2, 3]);
+    job.config.storage = StorageKind::FileSystem {
+        inline_threshold_bytes: chance.one_of(&[0, 0, 1_024]),
+    };
+    let checkpointing = &mut job.config.checkpointing;
+    checkpointing.interval_ms = Some(chance.one_of(&[80, 150, 300]));
+    checkpointing.timeout_ms = CheckpointConfig::default().timeout_ms;
+    checkpointing.retained = chance.small(1, 3);
+    checkpointing.retention = Retention::RetainOnCancellation;
+    job.script.push(ScriptEntry {
+        when: When::AtMs(chance.between(300, 1_500)),
+        command: chance.one_of(&[Command::Stop, Command::Suspend]),
+    });
 }
 
 fn add_drain(chance: &mut Chance, job: &mut JobGraph) {

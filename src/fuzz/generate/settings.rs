@@ -3,7 +3,7 @@
 use crate::fuzz::chance::Chance;
 use crate::model::{
     BackendKind, CheckpointConfig, CheckpointMode, CostModel, ExponentialDelay, FailoverStrategy,
-    JobGraph, RestartStrategy, Retention, StorageKind,
+    JobGraph, RestartStrategy, Retention, StorageKind, TimerService,
 };
 
 pub fn set(chance: &mut Chance, job: &mut JobGraph) {
@@ -39,6 +39,16 @@ pub fn set(chance: &mut Chance, job: &mut JobGraph) {
             config.storage = StorageKind::FileSystem {
                 inline_threshold_bytes: 0,
             };
+        }
+    }
+}
+
+/// What was thought of later, and drawn apart, so that seeds stay what they were.
+pub fn add_state(chance: &mut Chance, job: &mut JobGraph) {
+    job.config.state.timers = chance.one_of(&TimerService::ALL);
+    for vertex in &mut job.vertices {
+        if let Some(Some(ttl)) = vertex.operator.ttl_mut() {
+            ttl.full_snapshot_cleanup = chance.percent(40);
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::model::{
 };
 
 pub use lane::{Block, Lane, Sent};
+pub use state::is_over;
 
 /// One key's value in keyed state; a window operator has one for each window.
 pub type Cell = (Option<TimeWindow>, Key);
@@ -169,6 +170,8 @@ pub struct History<'a> {
     /// What was found wrong on the way.
     pub found: Vec<Violation>,
     current: Vec<Option<usize>>,
+    /// What processing time was at the beginning.
+    begun_ms: u64,
 }
 
 impl<'a> History<'a> {
@@ -190,6 +193,7 @@ impl<'a> History<'a> {
             job,
             plan,
             events,
+            begun_ms: state::begun_ms(baseline.as_ref()),
             baseline,
             lanes: Vec::new(),
             captures: Vec::new(),
@@ -215,6 +219,11 @@ impl<'a> History<'a> {
 
     pub fn at_us(&self, at: usize) -> u64 {
         self.events[at].at_us
+    }
+
+    /// In processing time.
+    pub fn now_ms(&self, at: usize) -> u64 {
+        self.begun_ms + self.at_us(at) / 1000
     }
 
     fn violate(&mut self, law: u8, at: usize, sentence: String) {

@@ -438,11 +438,12 @@ impl History<'_> {
 
     fn capture(&mut self, at: usize, subtask: SubtaskId, checkpoint: CheckpointId) {
         self.settle(subtask, at);
+        let kind = self.checkpoints.get(&checkpoint).map(|story| story.kind);
         let capture = Capture {
             at,
             subtask,
             checkpoint,
-            image: self.tasks[subtask.index()].image.clone(),
+            image: self.written_image(at, subtask, kind),
         };
         let index = self.captures.len();
         self.captures.push(capture);

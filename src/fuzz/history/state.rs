@@ -1,9 +1,12 @@
 //! The other kinds of state: entries of keyed functions, rules, and buffers.
 
-use super::{Change, History};
-use crate::engine::event::EventKind;
+use super::{Baseline, Change, History, Image};
+use crate::engine::event::{CheckpointKind, EventKind};
 use crate::model::key_group::{key_group, owner};
-use crate::model::{Decimal, Key, OperatorSpec, Record, SinkKind, SinkSpec, StateEntry, SubtaskId};
+use crate::model::{
+    BackendKind, Decimal, Key, OperatorSpec, Record, SavepointFormat, SinkKind, SinkSpec,
+    StateEntry, SubtaskId, TtlSpec,
+};
 
 impl History<'_> {
     pub(super) fn apply_state(&mut self, at: usize, event: &EventKind) {
@@ -74,6 +77,34 @@ impl History<'_> {
         }
     }
 
+    /// What `subtask` has to write at event `at`: full snapshots may leave out what has expired.
+    pub(super) fn written_image(
+        &self,
+        at: usize,
+        subtask: SubtaskId,
+        kind: Option<CheckpointKind>,
+    ) -> Image {
+        let mut image = self.tasks[subtask.index()].image.clone();
+        let format = match kind {
+            Some(
+                CheckpointKind::Savepoint(format)
+                | CheckpointKind::StopWithSavepoint { format, .. },
+            ) => Some(format),
+            _ => None,
+        };
+        let is_canonical = format == Some(SavepointFormat::Canonical);
+        let ttl = self.plan.subtask(subtask).operator.ttl();
+        let cleans = ttl.is_some_and(|ttl| ttl.full_snapshot_cleanup);
+        if cleans && (is_canonical || self.job.config.backend == BackendKind::Heap) {
+            let now_ms = self.now_ms(at);
+            for entries in image.entries.values_mut() {
+                entries.retain(|entry| !is_over(entry, ttl, now_ms));
+            }
+            image.entries.retain(|_, entries| !entries.is_empty());
+        }
+        image
+    }
+
     /// A record that is left out must be against a rule.
     fn judge(&mut self, at: usize, subtask: SubtaskId, record: &Record) {
         let rules = &self.tasks[subtask.index()].image.listed;
@@ -114,5 +145,25 @@ impl History<'_> {
             self.violate(29, at, text);
         }
         true
+    }
+}
+
+/// Virtual time begins at zero; processing time goes on from where the earlier run was when the snapshot was triggered, or
+/// where a subtask was when its state became part of that.
+pub(super) fn begun_ms(baseline: Option<&Baseline>) -> u64 {
+    let Some(baseline) = baseline else {
+        return 0;
+    };
+    let images = baseline.images.values();
+    let entries = images.flat_map(|image| image.entries.values().flatten());
+    let newest = entries.filter_map(|entry| entry.last_access_ms).max();
+    baseline.triggered_ms.max(newest.unwrap_or(0))
+}
+
+/// To the millisecond.
+pub fn is_over(entry: &StateEntry, ttl: Option<TtlSpec>, now_ms: u64) -> bool {
+    match (ttl, entry.last_access_ms) {
+        (Some(ttl), Some(last_ms)) => last_ms + ttl.ttl_ms <= now_ms,
+        _ => false,
     }
 }

@@ -3,7 +3,7 @@
 //! By other rules than the engine's: over the entries as the log shows them, without cells, backends or accesses.
 
 use super::{History, Violation, violation};
-use crate::fuzz::history::Change;
+use crate::fuzz::history::{Change, is_over};
 use crate::model::{
     Decimal, EntryValue, KeyedFunction, OperatorSpec, StateEntry, TtlSpec, TtlUpdate, TtlVisibility,
 };
@@ -11,11 +11,10 @@ use crate::model::{
 /// Breaks if a function or its state counts wrongly, if an entry is renewed or lost for another's sake, or if anything
 /// expires a millisecond too soon or too late.
 pub fn changes(history: &History) -> Vec<Violation> {
-    let begun_ms = begun_ms(history);
     let mut found = Vec::new();
     for change in &history.changes {
         let operator = &history.plan.subtask(change.subtask).operator;
-        let now_ms = begun_ms + history.at_us(change.at) / 1000;
+        let now_ms = history.now_ms(change.at);
         let is_wrong = match change.value {
             Some(value) => expected(operator, (&change.before, value), now_ms)
                 .is_some_and(|expected| expected != change.after),
@@ -31,26 +30,6 @@ pub fn changes(history: &History) -> Vec<Violation> {
         }
     }
     found
-}
-
-/// Virtual time begins at zero; processing time goes on from where the earlier run was when the snapshot was triggered, or
-/// where a subtask was when its state became part of that.
-fn begun_ms(history: &History) -> u64 {
-    let Some(baseline) = &history.baseline else {
-        return 0;
-    };
-    let images = baseline.images.values();
-    let entries = images.flat_map(|image| image.entries.values().flatten());
-    let newest = entries.filter_map(|entry| entry.last_access_ms).max();
-    baseline.triggered_ms.max(newest.unwrap_or(0))
-}
-
-/// To the millisecond.
-fn is_over(entry: &StateEntry, ttl: Option<TtlSpec>, now_ms: u64) -> bool {
-    match (ttl, entry.last_access_ms) {
-        (Some(ttl), Some(last_ms)) => last_ms + ttl.ttl_ms <= now_ms,
-        _ => false,
-    }
 }
 
 /// Whether something is gone, all of which had expired, and nothing is new.

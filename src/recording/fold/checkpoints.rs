@@ -163,7 +163,7 @@ impl View {
         self.checkpoints.insert(*checkpoint, Arc::new(view));
     }
 
-    /// The snapshot holds what the subtask's state is at this very moment.
+    /// The snapshot holds what the subtask's state is at this very moment, perhaps without what has expired.
     fn capture(&mut self, plan: &ExecutionGraph, event: &EventKind) {
         let EventKind::SnapshotStarted {
             subtask,
@@ -171,6 +171,7 @@ impl View {
             sync_until_us,
             size_bytes,
             upload_bytes,
+            expired_ms,
         } = *event
         else {
             return;
@@ -191,7 +192,9 @@ impl View {
             .map(|(key, row)| (key.clone(), row.value))
             .collect();
         let windows = view.captured_windows();
-        let (entries, listed) = (view.captured_entries(), view.listed());
+        let ttl = plan.subtask(subtask).operator.ttl();
+        let left_out = ttl.zip(expired_ms);
+        let (entries, listed) = (view.captured_entries(left_out), view.listed());
         let counted = view.counted;
         self.edit_snapshot(checkpoint, subtask, |snapshot| {
             snapshot.first_barrier_us.get_or_insert(at_us);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::engine::event::EventKind;
 use crate::engine::plan::ExecutionGraph;
-use crate::model::{Key, KeyContents, OperatorSpec, Record, StateEntry, SubtaskId};
+use crate::model::{Key, KeyContents, OperatorSpec, Record, StateEntry, SubtaskId, TtlSpec};
 use crate::recording::view::{EntriesRow, SubtaskView, View};
 
 impl View {
@@ -77,10 +77,19 @@ impl SubtaskView {
         self.entries.insert(key.clone(), row);
     }
 
-    pub(super) fn captured_entries(&self) -> BTreeMap<Key, Vec<StateEntry>> {
-        let rows = self.entries.iter();
-        rows.map(|(key, row)| (key.clone(), row.entries.clone()))
-            .collect()
+    /// `left_out`: what had expired by this time.
+    pub(super) fn captured_entries(
+        &self,
+        left_out: Option<(TtlSpec, u64)>,
+    ) -> BTreeMap<Key, Vec<StateEntry>> {
+        let is_left_out = |entry: &StateEntry| {
+            left_out.is_some_and(|(ttl, expired_ms)| entry.is_expired(Some(ttl), expired_ms))
+        };
+        let rows = self.entries.iter().map(|(key, row)| {
+            let entries = row.entries.iter().filter(|entry| !is_left_out(entry));
+            (key.clone(), entries.copied().collect::<Vec<_>>())
+        });
+        rows.filter(|(_, entries)| !entries.is_empty()).collect()
     }
 
     /// Records in operator list state: rules, or a buffer.

@@ -312,6 +312,7 @@ mod tests {
                     sync_until_us: 60_000,
                     size_bytes: 9,
                     upload_bytes: 0,
+                    expired_ms: None,
                 },
             ),
             event(90_000, EventKind::Completed { checkpoint }),

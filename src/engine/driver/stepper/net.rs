@@ -299,12 +299,14 @@ impl Effects for Turn<'_> {
         }
         *self.busy_until_us = (*self.busy_until_us).max(sync_until_us);
         let (subtask, checkpoint) = (self.subtask, task.checkpoint);
+        let keyed = task.keyed.as_ref();
         self.net.record(EventKind::SnapshotStarted {
             subtask,
             checkpoint,
             sync_until_us,
             size_bytes,
             upload_bytes,
+            expired_ms: keyed.and_then(|keyed| keyed.leaves_out_expired_ms(task.format)),
         });
         for in_flight in task.in_flight.clone() {
             self.net.record(persisted(subtask, checkpoint, in_flight));

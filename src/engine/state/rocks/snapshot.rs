@@ -56,6 +56,11 @@ impl RocksDbSnapshot {
         new + self.timer_bytes()
     }
 
+    /// In canonical format.
+    pub(in crate::engine::state) fn deadline(&self) -> Option<Deadline> {
+        self.canonical.1
+    }
+
     /// See [`super::super::KeyedSnapshot::timer_bytes`].
     pub(in crate::engine::state) fn timer_bytes(&self) -> u64 {
         let timers = self.timers.as_ref();
