@@ -99,7 +99,7 @@ fn put(
             for (name, stream) in private {
                 refer(Role::Private(name.clone()), stream);
             }
-            for timers in timers {
+            if let Some(timers) = timers {
                 refer(Role::Timers, &timers.stream);
             }
         }
