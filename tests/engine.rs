@@ -34,6 +34,8 @@ mod fallback;
 mod faults;
 #[path = "engine/fold.rs"]
 mod fold;
+#[path = "engine/frame_size.rs"]
+mod frame_size;
 #[path = "engine/full_disk.rs"]
 mod full_disk;
 #[path = "engine/in_flight.rs"]

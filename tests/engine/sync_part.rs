@@ -132,6 +132,66 @@ fn a_synchronous_heap_stands_still_for_the_whole_copy() {
     assert!(seen > 4, "{seen} snapshots");
 }
 
+/// How many records `sum` processes between the beginning of each of its snapshots and the end of its writing.
+fn records_while_writing(rig: &Rig) -> (usize, usize) {
+    // By subtask that writes: when it has processed records since.
+    let mut writing: BTreeMap<SubtaskId, Vec<u64>> = BTreeMap::new();
+    let (mut snapshots, mut records) = (0, 0);
+    let sums = rig.subtasks("sum");
+    for event in rig.recording.events() {
+        match &event.kind {
+            EventKind::SnapshotStarted { subtask, .. } if sums.contains(subtask) => {
+                writing.insert(*subtask, Vec::new());
+                snapshots += 1;
+            }
+            EventKind::SnapshotWritten { subtask, .. } => {
+                // One in the moment in which it ends is no longer meanwhile.
+                let taken = writing.remove(subtask).unwrap_or_default();
+                records += taken.iter().filter(|at_us| **at_us < event.at_us).count();
+            }
+            EventKind::StateChanged { subtask, .. } => {
+                let taken = writing.get_mut(subtask);
+                taken.into_iter().for_each(|taken| taken.push(event.at_us));
+            }
+            _ => {}
+        }
+    }
+    (snapshots, records)
+}
+
+/// What the option costs, seen on one job: asynchronous, a subtask takes records while its state is written; synchronous,
+/// none, and the window calls all of that time the synchronous part. Breaks if the asynchronous part blocks, or if the
+/// option only changes what is told.
+#[test]
+fn an_asynchronous_heap_takes_records_meanwhile_and_a_synchronous_one_none() {
+    // In the hot stream a record is always waiting.
+    let mut job = sum_job(&[Source::new(200, 150)], 5, 2);
+    job.config.checkpointing.interval_ms = Some(200);
+    job.config.costs.snapshot_async_us = 100_000;
+    let (snapshots, records) = records_while_writing(&run(&job));
+    assert!(
+        snapshots > 4 && records > 10,
+        "{records} records in {snapshots} snapshots"
+    );
+    job.config.state.asynchronous = false;
+    let synchronous = run(&job);
+    let (snapshots, records) = records_while_writing(&synchronous);
+    assert!(snapshots > 4, "{snapshots} snapshots");
+    assert_eq!(records, 0);
+    for checkpoint in synchronous.view().checkpoints.values() {
+        for id in synchronous.subtasks("sum") {
+            let Some(snapshot) = checkpoint.subtasks.get(&id) else {
+                continue;
+            };
+            if let (Some(until_us), Some(written_us)) =
+                (snapshot.sync_until_us, snapshot.written_us)
+            {
+                assert_eq!(until_us, written_us, "no asynchronous part is left");
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(5))]
 
