@@ -12,6 +12,8 @@ mod script;
 mod settings;
 #[path = "ui/states.rs"]
 mod states;
+#[path = "ui/storage.rs"]
+mod storage;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

@@ -83,7 +83,8 @@ impl Reader<'_> {
             FileRef::Local { subtask, table } => self.local(*subtask, table.as_deref()),
             FileRef::Stored(path) => match path.strip_suffix("/_metadata") {
                 Some(folder) => self.metadata(folder),
-                None => self.stored(path),
+                None if path.contains('/') => self.stored(path),
+                None => self.metadata(path),
             },
         }
     }

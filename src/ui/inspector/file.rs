@@ -227,7 +227,7 @@ fn file_figures(
         section(ui, "Checkpoints that refer to it");
     }
     let created_by = created_by(stored, path);
-    for id in users {
+    for id in users.iter().copied() {
         let name = format!("Checkpoint {id}");
         let detail = if created_by == Some(id) {
             "uploaded it"
@@ -236,6 +236,11 @@ fn file_figures(
         };
         let target = Selection::File(FileRef::Stored(format!("chk-{id}")));
         linked_row(ui, (&name, detail), theme.checkpoint(id), target, commands);
+    }
+    if let Some(id) = created_by.filter(|id| !users.contains(id)) {
+        let words =
+            format!("Uploaded by checkpoint {id}, which is gone. What others refer to stays.");
+        small_print(ui, &words);
     }
     if file.is_some() && created_by.is_none() && !path.ends_with("/_metadata") {
         let pending = inspector.scene.pending().map(|checkpoint| checkpoint.id);

@@ -4,12 +4,13 @@ mod checkpoints;
 mod log;
 mod storage;
 
-use egui::{Align, Layout, Rect, RichText, Ui, UiBuilder, pos2};
+use egui::{Align, Layout, Rect, RichText, Role, Sense, Ui, UiBuilder, WidgetInfo, pos2};
 
 use crate::run::{Run, RunAction};
 
 use super::command::{Selection, Tab, UiCommand};
 use super::figures::seconds;
+use super::paint::text_in;
 use super::scene::Scene;
 use super::theme::{Theme, medium, regular};
 use super::timeline::index::TimelineIndex;
@@ -78,12 +79,37 @@ fn tabs_ui(ui: &mut Ui, view: &PanelView<'_>, commands: &mut Vec<UiCommand>) {
             commands.push(UiCommand::ShowTab(tab));
         }
     }
-    if let Some(run) = view.run.filter(|run| run.branches().len() > 0) {
-        row.with_layout(Layout::right_to_left(Align::Center), |ui| {
+    row.with_layout(Layout::right_to_left(Align::Center), |ui| {
+        ui.spacing_mut().item_spacing.x = 16.0;
+        if let Some(run) = view.run.filter(|run| run.branches().len() > 0) {
             branches_ui(ui, run, commands);
-        });
-    }
+        }
+        // The timeline has room for it below.
+        if view.tab != Tab::Timeline {
+            sentence_ui(ui, view.sentence);
+        }
+    });
     ui.advance_cursor_after_rect(strip);
+}
+
+/// What just happened, in what room there is.
+fn sentence_ui(ui: &mut Ui, sentence: &str) {
+    let theme = Theme::of(ui.ctx());
+    let room = ui.available_rect_before_wrap();
+    let response = ui.allocate_rect(room, Sense::hover());
+    text_in(
+        ui.painter(),
+        room,
+        Align::Max,
+        sentence,
+        medium(12.5),
+        theme.text_soft,
+    );
+    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, sentence));
+    response.on_hover_ui(|ui| {
+        ui.set_max_width(480.0);
+        ui.label(RichText::new(sentence).font(regular(12.5)));
+    });
 }
 
 /// What was left behind by acting in the past, and the way back to it.

@@ -90,6 +90,7 @@ impl Picture {
                 size_bytes: state.size_bytes,
                 stripe: None,
                 kind: Kind::Memory,
+                uploaded_as: None,
                 words: "Working state on the heap: hash maps, by key group. Click to see what is in them."
                     .to_owned(),
             });
@@ -103,6 +104,7 @@ impl Picture {
             size_bytes: memtable.size_bytes,
             stripe: None,
             kind: Kind::Memory,
+            uploaded_as: None,
             words: "What RocksDB has in memory and in no file yet (with its overhead). The next snapshot, or a full \
                     memtable, writes it out as a new file. Click to see all the working state."
                 .to_owned(),
@@ -184,6 +186,7 @@ fn table_tile(
         size_bytes: table.size_bytes,
         stripe: uploaded.map(|(id, _)| theme.checkpoint(id)),
         kind: Kind::File,
+        uploaded_as: uploaded.and_then(|(_, path)| path.map(str::to_owned)),
         words: format!(
             "{}: {}, {}. {} {told}",
             table.name,

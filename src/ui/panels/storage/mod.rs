@@ -18,7 +18,6 @@ use super::super::paint::text_in;
 use super::super::scene::Scene;
 use super::super::theme::{Theme, regular, semibold, size};
 use super::empty_ui;
-use files::FileIndex;
 use picture::Picture;
 
 /// What the view is drawn from.
@@ -30,19 +29,9 @@ pub struct StorageView<'a> {
     theme: &'static Theme,
 }
 
-impl<'a> StorageView<'a> {
+impl StorageView<'_> {
     fn theme(&self) -> &'static Theme {
         self.theme
-    }
-
-    /// Where a local table file lies in the checkpoint storage, if a completed checkpoint refers to it.
-    fn stored_path_of(&self, file: &FileRef) -> Option<&'a str> {
-        let FileRef::Local { subtask, table } = file else {
-            return None;
-        };
-        let plan = self.scene.plan.subtask(*subtask);
-        let index = FileIndex::of(&self.look.stored);
-        index.table((&plan.uid, plan.index, table.as_deref()?))?.1
     }
 }
 

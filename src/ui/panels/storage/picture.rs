@@ -209,6 +209,7 @@ impl Picture {
                 size_bytes: file.size_bytes,
                 stripe: is_complete.then(|| theme.checkpoint(id)),
                 kind: Kind::File,
+                uploaded_as: None,
                 words: format!(
                     "{}, {}. Click to see what is in it.",
                     file.path,
@@ -280,6 +281,7 @@ impl Picture {
                 } else {
                     Kind::Missing
                 },
+                uploaded_as: None,
                 words: format!("{path}. {told}"),
             });
             top = rect.bottom() + GAP;

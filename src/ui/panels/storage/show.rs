@@ -17,7 +17,7 @@ use super::super::super::paint::{
 };
 use super::super::super::theme::{Theme, medium, regular, semibold, size, space};
 use super::super::super::widgets::plate_line;
-use super::picture::{Card, CardKind, GoneRow, HEADER, PADDING, Picture};
+use super::picture::{Card, CardKind, GoneRow, HEADER, Line, PADDING, Picture};
 use super::tile::{Tile, paint_tile};
 use super::{StorageView, is_selected};
 
@@ -34,11 +34,12 @@ impl Picture {
             Selection::File(file) => Some(file.clone()),
             _ => None,
         });
+        let focus_path = focus.as_ref().and_then(|focus| self.path_of(focus));
         let theme = Theme::of(ui.ctx());
         for card in &self.cards {
             paint_card(ui, theme, view, card);
         }
-        self.paint_lines(ui, theme, focus.as_ref(), view);
+        self.paint_lines(ui, theme, focus_path);
         self.compact_buttons(ui, view, commands);
         for label in &self.labels {
             let color = if label.is_error {
@@ -58,9 +59,7 @@ impl Picture {
         }
         for tile in &self.tiles {
             let is_focus = focus.as_ref() == Some(&tile.file);
-            let is_linked = focus
-                .as_ref()
-                .is_some_and(|focus| self.links(focus, tile, view));
+            let is_linked = focus_path.is_some_and(|path| self.links(path, tile));
             paint_tile(
                 ui.painter(),
                 theme,
@@ -103,46 +102,50 @@ impl Picture {
             if let CardKind::Checkpoint { id, .. } = &card.kind {
                 let header = card.rect.with_max_y(card.rect.top() + HEADER);
                 let words = format!("The folder of checkpoint {id}: {}.", card.detail);
-                take(
-                    header,
-                    FileRef::Stored(card.title.clone()),
-                    &card.title,
-                    &words,
-                );
+                let name = format!("{}: {}", card.title, card.detail);
+                take(header, FileRef::Stored(card.title.clone()), &name, &words);
+            } else {
+                let id = ui.scope_id().with(("card", &card.title));
+                let header = card.rect.with_max_y(card.rect.top() + 4.0);
+                let name = format!("{}: {}", card.title, card.detail);
+                ui.interact(header, id, Sense::hover())
+                    .widget_info(|| WidgetInfo::labeled(Role::Label, true, &name));
             }
         }
         for tile in &self.tiles {
-            take(tile.rect, tile.file.clone(), &tile.name, &tile.words);
+            let name = format!("{}, {}", tile.name, tile.detail());
+            take(tile.rect, tile.file.clone(), &name, &tile.words);
         }
         pointed
     }
 
-    /// Whether `tile` is what `focus` refers to, or the same file elsewhere.
-    fn links(&self, focus: &FileRef, tile: &Tile, view: &StorageView<'_>) -> bool {
-        match (focus, &tile.file) {
-            (FileRef::Stored(focus), FileRef::Stored(path)) => {
-                let folder = focus.split('/').next().unwrap_or_default();
-                self.lines
-                    .iter()
-                    .any(|line| line.path == *path && folder == format!("chk-{}", line.checkpoint))
+    /// Where `file` lies in the checkpoint storage, too, if anywhere.
+    fn path_of<'a>(&'a self, file: &'a FileRef) -> Option<&'a str> {
+        match file {
+            FileRef::Stored(path) => Some(path),
+            FileRef::Local { .. } => {
+                let tile = self.tiles.iter().find(|tile| tile.file == *file)?;
+                tile.uploaded_as.as_deref()
             }
-            (local @ FileRef::Local { .. }, FileRef::Stored(path))
-            | (FileRef::Stored(path), local @ FileRef::Local { .. }) => view
-                .stored_path_of(local)
-                .is_some_and(|stored| stored == path),
-            (FileRef::Local { .. }, FileRef::Local { .. }) => false,
         }
     }
 
-    fn paint_lines(&self, ui: &Ui, theme: &Theme, focus: Option<&FileRef>, view: &StorageView<'_>) {
-        let focused = focus.and_then(|focus| match focus {
-            FileRef::Stored(path) => Some(path.clone()),
-            local @ FileRef::Local { .. } => view.stored_path_of(local).map(str::to_owned),
-        });
+    /// Whether `tile` is the file at `path`, or one that the checkpoint at `path` refers to.
+    fn links(&self, path: &str, tile: &Tile) -> bool {
+        let Some(own) = self.path_of(&tile.file) else {
+            return false;
+        };
+        let folder = path.split('/').next().unwrap_or_default();
+        let is_referred =
+            |line: &Line| line.path == own && folder == format!("chk-{}", line.checkpoint);
+        own == path || self.lines.iter().any(is_referred)
+    }
+
+    fn paint_lines(&self, ui: &Ui, theme: &Theme, focus: Option<&str>) {
         for line in &self.lines {
-            let is_meant = focused.as_ref().is_none_or(|path| {
+            let is_meant = focus.is_none_or(|path| {
                 let folder = path.split('/').next().unwrap_or_default();
-                *path == line.path || folder == format!("chk-{}", line.checkpoint)
+                path == line.path || folder == format!("chk-{}", line.checkpoint)
             });
             let color = theme.checkpoint(line.checkpoint);
             let color = if is_meant {

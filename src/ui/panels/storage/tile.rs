@@ -35,8 +35,21 @@ pub struct Tile {
     /// The colour of the checkpoint that has uploaded it; none: no completed one has.
     pub stripe: Option<Color32>,
     pub kind: Kind,
+    /// A local file: where it lies in the checkpoint storage, if a completed checkpoint refers to it.
+    pub uploaded_as: Option<String>,
     /// What a person hears and reads when pointing at it.
     pub words: String,
+}
+
+impl Tile {
+    /// Its size, unless it has none.
+    #[must_use]
+    pub fn detail(&self) -> String {
+        match self.kind {
+            Kind::Missing => "missing".to_owned(),
+            Kind::File | Kind::Memory => bytes(self.size_bytes),
+        }
+    }
 }
 
 /// `emphasis`: pointed at or selected, or connected with what is.
@@ -82,11 +95,7 @@ pub fn paint_tile(
     } else {
         theme.dim
     };
-    let detail = if tile.kind == Kind::Missing {
-        "missing".to_owned()
-    } else {
-        bytes(tile.size_bytes)
-    };
+    let detail = tile.detail();
     let used = text_in(
         painter,
         inner,
