@@ -1,10 +1,15 @@
 //! What cleans up state that has expired, and what does not; and snapshots of before there was any.
 
-use lockgate::engine::state::{KeyedBackend, KeyedState, StateDescriptor, StateId};
-use lockgate::engine::storage::{KeyedStateHandle, StreamHandle};
-use lockgate::model::{BackendKind, Decimal, Key, SavepointFormat, TtlSpec};
+use std::time::{Duration, Instant};
 
-use crate::support::{CP1, Place, World, fill, keys};
+use lockgate::engine::state::{BackendSetup, KeyedBackend, KeyedState, StateDescriptor, StateId};
+use lockgate::engine::storage::{KeyedStateHandle, StreamHandle};
+use lockgate::model::{
+    BackendKind, CheckpointId, Decimal, Key, SavepointFormat, StateOptions, TtlSpec, TtlUpdate,
+    TtlVisibility,
+};
+
+use crate::support::{CP1, MAX_PARALLELISM, Place, World, fill, keys};
 
 fn descriptor(ttl: TtlSpec) -> StateDescriptor {
     StateDescriptor {
@@ -35,24 +40,160 @@ fn count(backend: &KeyedBackend) -> usize {
     backend.contents().unwrap().len()
 }
 
-/// Flink: `cleanupIncrementally(5, false)`. Breaks if an access looks at more or fewer, begins anew each time, or if
-/// RocksDB does the same.
+/// Flink: `cleanupIncrementally(5, false)`. Breaks if an access looks at four or six, or begins anew each time.
 #[test]
 fn each_access_to_the_heap_looks_at_five_cells() {
     let ttl = TtlSpec::new(10);
     let mut world = World::new(Place::JobManager);
-    let mut heap = filled(&mut world, BackendKind::Heap, ttl, 20);
-    // One is written anew; the walk goes on where it was, and takes all of the old ones with it in the end.
-    let cleaned: Vec<usize> = (0..5).map(|_| touch(&mut heap, ttl, (99, 10))).collect();
-    assert!(cleaned.iter().all(|cleaned| *cleaned <= 5), "{cleaned:?}");
-    assert!(cleaned.iter().sum::<usize>() >= 19, "{cleaned:?}");
+    // As many as there are, all of them old: what an access looks at goes.
+    let mut heap = filled(&mut world, BackendKind::Heap, ttl, 100);
+    for access in 1..=10 {
+        assert_eq!(touch(&mut heap, ttl, (1000, 10)), 5, "access {access}");
+        assert_eq!(count(&heap), 100 + 1 - 5 * access);
+    }
+    // Where all live, a walk through so many takes so many accesses: then the one that is old is found once.
+    let mut heap = filled(&mut world, BackendKind::Heap, ttl, 1);
+    for key in 1..100 {
+        touch(&mut heap, ttl, (key, 9));
+    }
+    let cleaned: usize = (0..21).map(|_| touch(&mut heap, ttl, (50, 10))).sum();
+    assert_eq!((cleaned, count(&heap)), (1, 99));
+}
+
+/// Breaks if RocksDB does the same as the heap, or does not when it compacts.
+#[test]
+fn rocksdb_cleans_up_when_it_compacts() {
+    let ttl = TtlSpec::new(10);
+    let mut world = World::new(Place::JobManager);
     let mut rocks = filled(&mut world, BackendKind::RocksDb, ttl, 20);
     assert_eq!(touch(&mut rocks, ttl, (99, 10)), 0);
     assert_eq!(count(&rocks), 21);
     rocks.compact(9).unwrap();
     assert_eq!(count(&rocks), 21, "nothing has expired at 9 ms");
-    rocks.compact(10).unwrap();
+    let compaction = rocks.compact(10).unwrap().unwrap();
+    assert_eq!(compaction.cleaned.len(), 20);
     assert_eq!(count(&rocks), 1);
+    assert_eq!(rocks.table_files().unwrap().len(), 1);
+    assert_eq!(
+        rocks.table_files().unwrap()[0].deletions,
+        0,
+        "no trace is left"
+    );
+}
+
+/// In a live run RocksDB compacts when it sees fit, on its own threads. Breaks if it keeps what has expired then, whole or
+/// at the beginning of a list; if it takes anything else; or if the size is computed from what has gone so, in which case
+/// it falls below zero.
+#[test]
+fn rocksdb_cleans_up_in_compactions_of_its_own() {
+    for id in [StateId::Max, StateId::LastN] {
+        let ttl = TtlSpec::new(10);
+        let descriptor = StateDescriptor { id, ttl: Some(ttl) };
+        let mut world = World::new(Place::Files);
+        let setup = BackendSetup {
+            is_stepped: false,
+            options: StateOptions {
+                compaction_trigger: 2,
+                ..StateOptions::default()
+            },
+            ..BackendKind::RocksDb.into()
+        };
+        let dir = world.fresh_dir();
+        let groups = 0..=MAX_PARALLELISM - 1;
+        let mut backend = KeyedBackend::open(setup, &dir, MAX_PARALLELISM, groups).unwrap();
+        backend.declare(descriptor).unwrap();
+        let add = |backend: &mut KeyedBackend, key: i32, now_ms| {
+            let key = Key::int(key);
+            let mut state = KeyedState::new(backend, descriptor, (&key, now_ms));
+            if id == StateId::LastN {
+                state.as_list().add(Decimal::ONE).unwrap();
+            } else {
+                let add = |old, new| Ok(old + new);
+                state.as_reducing().add(Decimal::ONE, add).unwrap();
+            }
+        };
+        for key in 0..50 {
+            add(&mut backend, key, 0);
+        }
+        let patience = Instant::now() + Duration::from_mins(1);
+        let mut checkpoint = 0;
+        // Each snapshot writes a file, and two of them are merged.
+        while count(&backend) > 1 || backend.contents().unwrap()[0].1.len() > 2 {
+            assert!(
+                Instant::now() < patience,
+                "{:?}",
+                backend.contents().unwrap()
+            );
+            checkpoint += 1;
+            // The first element of a list is old, those after it are not.
+            let now_ms = if checkpoint < 3 { 0 } else { 100 };
+            if checkpoint < 5 {
+                add(&mut backend, 7, now_ms);
+            } else {
+                // An access that changes nothing tells the time.
+                let key = Key::int(7);
+                let mut state = KeyedState::new(&mut backend, descriptor, (&key, now_ms));
+                if id == StateId::LastN {
+                    assert_eq!(state.as_list().get().unwrap().len(), 2);
+                } else {
+                    assert_eq!(state.as_reducing().get().unwrap(), Some(2.into()));
+                }
+                backend.add(&Key::int(7), Decimal::ONE).unwrap();
+            }
+            backend.snapshot(CheckpointId(checkpoint)).unwrap();
+        }
+        assert_eq!(backend.contents().unwrap()[0].0, Key::int(7));
+        let upper_bound = backend.size_bytes();
+        assert!(upper_bound < 1 << 20, "{upper_bound}");
+        backend.compact(100).unwrap();
+        assert!(backend.size_bytes() < upper_bound, "counted again");
+    }
+}
+
+/// Flink: `TtlListState`. Breaks if a read takes expired elements out of a list of which something lives, if one that renews
+/// leaves them, if one in which nothing lives stays, or if they are given when they should not be.
+#[test]
+fn a_read_leaves_a_list_as_it_is_while_something_lives() {
+    for kind in BackendKind::ALL {
+        for update in TtlUpdate::ALL {
+            for visibility in TtlVisibility::ALL {
+                let ttl = TtlSpec {
+                    update,
+                    visibility,
+                    background_cleanup: false,
+                    ..TtlSpec::new(10)
+                };
+                let descriptor = StateDescriptor {
+                    id: StateId::LastN,
+                    ttl: Some(ttl),
+                };
+                let mut world = World::new(Place::JobManager);
+                let mut backend = world.open(kind);
+                backend.declare(descriptor).unwrap();
+                let key = Key::int(1);
+                for (value, now_ms) in [(1, 0), (2, 0), (3, 8)] {
+                    let mut state = KeyedState::new(&mut backend, descriptor, (&key, now_ms));
+                    state.as_list().add(value.into()).unwrap();
+                }
+                let mut read = |now_ms| {
+                    let mut state = KeyedState::new(&mut backend, descriptor, (&key, now_ms));
+                    let given = state.as_list().get().unwrap().len();
+                    let stored = backend.contents_of(StateId::LastN, &key).unwrap().len();
+                    (given, stored)
+                };
+                let shows = visibility == TtlVisibility::ReturnExpiredIfNotCleanedUp;
+                let renews = update == TtlUpdate::OnReadAndWrite;
+                let given = if shows { 3 } else { 1 };
+                assert_eq!(read(10), (given, if renews { 1 } else { 3 }));
+                let given = match (shows, renews) {
+                    (true, true) => 1,
+                    (true, false) => 3,
+                    (false, _) => 0,
+                };
+                assert_eq!(read(30), (given, 0), "nothing lives");
+            }
+        }
+    }
 }
 
 /// Breaks if `disableCleanupInBackground` does not.

@@ -162,6 +162,31 @@ impl Model {
         self.ttl.is_some_and(|ttl| entry.2 + ttl.ttl_ms <= now_ms)
     }
 
+    /// A list is read as a whole. What has expired stays in it as long as anything lives, unless what lives is renewed and
+    /// so the list is written anew; once nothing lives, a read clears it.
+    fn read_list(&mut self, key: usize, now_ms: u64) -> Answer {
+        let entries = self.entries.remove(&key).unwrap_or_default();
+        let is_expired = |entry: &Entry| self.is_expired(entry, now_ms);
+        let (shows_expired, renews) = self.ttl.map_or((true, false), |ttl| {
+            (
+                ttl.visibility == TtlVisibility::ReturnExpiredIfNotCleanedUp,
+                ttl.update == TtlUpdate::OnReadAndWrite,
+            )
+        });
+        let given = entries.iter().filter(|it| shows_expired || !is_expired(it));
+        let answer = given.map(|entry| (entry.0, entry.1)).collect();
+        let living = entries.iter().filter(|it| !is_expired(it));
+        let left = if living.clone().next().is_none() {
+            Vec::new()
+        } else if renews {
+            living.map(|entry| (entry.0, entry.1, now_ms)).collect()
+        } else {
+            entries
+        };
+        self.entries.insert(key, left);
+        answer
+    }
+
     /// Read those entries that are `wanted`; what has expired of them is gone afterwards.
     fn read(&mut self, key: usize, now_ms: u64, wanted: impl Fn(&Entry) -> bool) -> Answer {
         let mut answer = Answer::new();
@@ -228,6 +253,7 @@ impl Model {
                 let sum = counts.map_or(Decimal::ZERO, |old| old.1) + Decimal::from(value);
                 self.entries.insert(key, vec![(None, sum, now_ms)]);
             }
+            (StateKind::List, _) => return self.read_list(key, now_ms),
             _ => return self.read(key, now_ms, |_| true),
         }
         Answer::new()

@@ -319,7 +319,7 @@ impl HeapSnapshot {
 fn put_cells(writer: &mut GroupWriter, cells: &CellTable, deadline: Option<Deadline>) {
     let mut slots = Vec::new();
     for (id, entries) in cells.iter() {
-        let alive = Deadline::keep(deadline, entries.to_vec());
+        let alive = Deadline::cut(deadline, entries.to_vec());
         if !alive.is_empty() {
             let slot = Slot::Cell(id.clone());
             let mut encoded = Vec::new();

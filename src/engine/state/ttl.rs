@@ -38,6 +38,17 @@ impl Deadline {
         Some(Self { ttl, now_ms })
     }
 
+    /// `entries` without those that have expired at their beginning. Entries lie in the order of their last use, so that
+    /// these are all (Flink: `TransformStrategy.STOP_ON_FIRST_INCLUDED`, and RocksDB's filter).
+    pub(super) fn cut(deadline: Option<Self>, mut entries: Vec<Entry>) -> Vec<Entry> {
+        if let Some(Self { ttl, now_ms }) = deadline {
+            let is_alive = |entry: &Entry| !entry.is_expired(ttl, now_ms);
+            let first = entries.iter().position(is_alive);
+            entries.drain(..first.unwrap_or(entries.len()));
+        }
+        entries
+    }
+
     /// Those of `entries` that have not expired.
     pub(super) fn keep(deadline: Option<Self>, mut entries: Vec<Entry>) -> Vec<Entry> {
         if let Some(Self { ttl, now_ms }) = deadline {
@@ -88,7 +99,8 @@ impl<'a> KeyedState<'a> {
         cleaned
     }
 
-    /// What a read gives. What has expired is removed, whether it is given or not; what has not may live on longer for it.
+    /// What a read gives. What has expired is removed, whether it is given or not, except from a list of which something
+    /// lives; what has not may live on longer for it.
     pub(super) fn read(
         &mut self,
         user_key: Option<Decimal>,
@@ -111,7 +123,8 @@ impl<'a> KeyedState<'a> {
         Ok(entries)
     }
 
-    /// Flink: `AbstractTtlDecorator.getWrappedWithTtlCheckAndUpdate`, per entry.
+    /// Flink: `AbstractTtlDecorator.getWrappedWithTtlCheckAndUpdate`; and `TtlListState.get`, which writes the list only
+    /// to renew what lives in it, or to clear it when nothing does.
     fn read_stored(
         &mut self,
         id: &CellId,
@@ -128,7 +141,9 @@ impl<'a> KeyedState<'a> {
                 entry.last_access_ms = Some(now_ms);
             }
         }
-        if alive != stored {
+        let is_list = self.is(StateKind::List);
+        let stays = is_list && ttl.update == TtlUpdate::OnCreateAndWrite && !alive.is_empty();
+        if !stays && alive != stored {
             self.backend.put_cell(id, &alive)?;
         }
         Ok(match ttl.visibility {
@@ -183,11 +198,14 @@ impl<'a> KeyedState<'a> {
     }
 
     /// Every access to a state on the heap cleans up a little, if it has a time to live (Flink:
-    /// `TtlIncrementalCleanup.stateAccessed`).
+    /// `TtlIncrementalCleanup.stateAccessed`). RocksDB learns what time it is.
     fn accessed(&mut self) -> Result<(), StateError> {
         let Some(deadline) = Deadline::of_background(Some(self.descriptor), self.now_ms) else {
             return Ok(());
         };
+        if let KeyedBackend::RocksDb(rocks) = &mut self.backend {
+            return rocks.clean_up(deadline);
+        }
         for (id, stored) in self.backend.next_cells(CLEANUP_CELLS) {
             let alive = Deadline::keep(Some(deadline), stored.clone());
             if alive != stored {

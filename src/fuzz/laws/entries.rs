@@ -5,7 +5,8 @@
 use super::{History, Violation, violation};
 use crate::fuzz::history::{Change, is_over};
 use crate::model::{
-    Decimal, EntryValue, KeyedFunction, OperatorSpec, StateEntry, TtlSpec, TtlUpdate, TtlVisibility,
+    BackendKind, Decimal, EntryValue, KeyedFunction, OperatorSpec, StateEntry, TtlSpec, TtlUpdate,
+    TtlVisibility,
 };
 
 /// Breaks if a function or its state counts wrongly, if an entry is renewed or lost for another's sake, or if anything
@@ -15,12 +16,11 @@ pub fn changes(history: &History) -> Vec<Violation> {
     for change in &history.changes {
         let operator = &history.plan.subtask(change.subtask).operator;
         let now_ms = history.now_ms(change.at);
-        let is_wrong = match change.value {
-            Some(value) => expected(operator, (&change.before, value), now_ms)
-                .is_some_and(|expected| expected != change.after),
-            None => !is_cleanup(operator, change, now_ms),
+        let is_right = match change.value {
+            Some(value) => follows(history, operator, (change, value), now_ms),
+            None => is_cleanup(history, operator, change, now_ms),
         };
-        if is_wrong {
+        if !is_right {
             let name = history.plan.subtask_name(change.subtask);
             let text = format!(
                 "{name} had {:?} and comes to {:?} at {now_ms} ms",
@@ -32,27 +32,51 @@ pub fn changes(history: &History) -> Vec<Violation> {
     found
 }
 
-/// Whether something is gone, all of which had expired, and nothing is new.
-fn is_cleanup(operator: &OperatorSpec, change: &Change, now_ms: u64) -> bool {
+/// Whether something is gone, all of which had expired, and nothing is new. Of a list, all that had expired goes at once.
+fn is_cleanup(history: &History, operator: &OperatorSpec, change: &Change, now_ms: u64) -> bool {
     let Change { before, after, .. } = change;
-    let lost = before.iter().filter(|entry| !after.contains(entry));
     let is_expired = |entry: &StateEntry| is_over(entry, operator.ttl(), now_ms);
+    if is_list(operator) || history.job.config.backend == BackendKind::RocksDb {
+        let alive = before.iter().filter(|entry| !is_expired(entry));
+        return after.len() < before.len() && alive.eq(after);
+    }
+    let lost = before.iter().filter(|entry| !after.contains(entry));
     after.len() < before.len()
         && lost.clone().all(is_expired)
         && after.iter().all(|entry| before.contains(entry))
 }
 
-/// The entries of a key after a record of this value. None: what the clean-up has left there is not known.
+fn is_list(operator: &OperatorSpec) -> bool {
+    matches!(operator, OperatorSpec::KeyedProcess(spec) if matches!(spec.function, KeyedFunction::LastN { .. }))
+}
+
+/// Whether these are a key's entries after a record of this value. On the heap, the access may have cleaned up the cell that
+/// it uses just before: the value, the list, or the map's entry for the user key. (Of a map all other entries are read,
+/// so that what has expired of them goes anyway.)
+fn follows(
+    history: &History,
+    operator: &OperatorSpec,
+    (change, value): (&Change, Decimal),
+    now_ms: u64,
+) -> bool {
+    let after = |before: &[StateEntry]| expected(operator, (before, value), now_ms);
+    if after(&change.before) == change.after {
+        return true;
+    }
+    let cleans_up = operator.ttl().is_some_and(|ttl| ttl.background_cleanup);
+    let mut alive = change.before.clone();
+    alive.retain(|entry| !is_over(entry, operator.ttl(), now_ms));
+    cleans_up && history.job.config.backend == BackendKind::Heap && after(&alive) == change.after
+}
+
+/// The entries of a key after a record of this value, if no clean-up has been there just before.
 fn expected(
     operator: &OperatorSpec,
     (before, value): (&[StateEntry], Decimal),
     now_ms: u64,
-) -> Option<Vec<StateEntry>> {
+) -> Vec<StateEntry> {
     let ttl = operator.ttl();
     let shows_expired = |ttl: TtlSpec| ttl.visibility == TtlVisibility::ReturnExpiredIfNotCleanedUp;
-    if ttl.is_some_and(|ttl| shows_expired(ttl) && ttl.background_cleanup) {
-        return None;
-    }
     let counts =
         |entry: &&StateEntry| ttl.is_some_and(shows_expired) || !is_over(entry, ttl, now_ms);
     let alive = before.iter().filter(|entry| !is_over(entry, ttl, now_ms));
@@ -79,10 +103,10 @@ fn expected(
         OperatorSpec::KeyedProcess(spec) => spec.function,
         _ => {
             let sum = first.map_or(Decimal::ZERO, EntryValue::number) + value;
-            return Some(vec![number(sum)]);
+            return vec![number(sum)];
         }
     };
-    Some(match function {
+    match function {
         KeyedFunction::CountAverage { every } => match one_more() {
             (count, _) if count >= every.into() => Vec::new(),
             (count, sum) => vec![new(None, EntryValue::Average { count, sum })],
@@ -102,8 +126,11 @@ fn expected(
                 let values: Vec<Decimal> = values.chain([value]).collect();
                 let newest = &values[values.len() - n as usize..];
                 newest.iter().copied().map(number).collect()
-            } else {
+            } else if renews {
                 alive.map(read).chain([number(value)]).collect()
+            } else {
+                // What is not written anew keeps what has expired: the new element lives.
+                before.iter().copied().chain([number(value)]).collect()
             }
         }
         KeyedFunction::Distinct => {
@@ -118,5 +145,5 @@ fn expected(
             entries.sort_by_key(|entry| entry.user_key);
             entries
         }
-    })
+    }
 }

@@ -1,4 +1,4 @@
-//! RocksDB's cells, and the compaction that drops what has expired.
+//! RocksDB's cells, and how those that have expired go.
 
 use super::RocksDbBackend;
 use super::database::{prefix, put_prefixed};
@@ -65,8 +65,11 @@ impl RocksDbBackend {
         Ok(cells)
     }
 
-    /// Have RocksDB rewrite its files. Cells of which all entries have expired do not come with them, if the state is
-    /// set so (Flink: `RocksDbTtlCompactFiltersManager`).
+    /// Have RocksDB rewrite its files. What has expired does not come with them, if the state is set so: whole cells, and
+    /// the expired beginning of lists (Flink: `FlinkCompactionFilter`).
+    ///
+    /// It is deleted before, rather than by a filter on the way, so that it is known what is gone, also if RocksDB could
+    /// not rewrite anything.
     pub(in crate::engine::state) fn compact(
         &mut self,
         now_ms: u64,
@@ -75,19 +78,63 @@ impl RocksDbBackend {
         self.tables.refresh(&self.db)?;
         let files_before = self.tables.count();
         let deadline = Deadline::of_background(self.declared.wanted(), now_ms);
-        let mut cleaned = Vec::new();
-        for (id, stored) in self.db.compact(deadline) {
-            self.size_bytes -= stored.bytes_in(&Slot::Cell(id.clone()));
-            cleaned.push(id.key);
-        }
-        cleaned.sort_unstable();
-        cleaned.dedup();
+        let cleaned = match deadline {
+            Some(deadline) => self.delete_expired(deadline)?,
+            None => Vec::new(),
+        };
+        self.db.compact();
         self.tables.refresh(&self.db)?;
         Ok(Compaction {
             files_before,
             files_after: self.tables.count(),
             cleaned,
         })
+    }
+
+    /// The keys that had something expired, sorted.
+    fn delete_expired(&mut self, deadline: Deadline) -> Result<Vec<Key>, StateError> {
+        let (mut expired, mut size_bytes) = (Vec::new(), 0);
+        self.db.for_each(|_, slot, stored| {
+            size_bytes += stored.bytes_in(&slot);
+            if let (Slot::Cell(id), Stored::Cell(entries)) = (slot, stored) {
+                let count = entries.len();
+                let left = Deadline::cut(Some(deadline), entries);
+                if left.len() < count {
+                    expired.push((id, left));
+                }
+            }
+            Ok(())
+        })?;
+        // RocksDB may have left out some by itself: see `clean_up`.
+        self.size_bytes = size_bytes;
+        for (id, left) in &expired {
+            self.put_cell(id, left)?;
+        }
+        self.db.flush()?;
+        let mut cleaned: Vec<Key> = expired.into_iter().map(|(id, _)| id.key).collect();
+        cleaned.sort_unstable();
+        cleaned.dedup();
+        Ok(cleaned)
+    }
+
+    /// Where RocksDB compacts by itself, it leaves out what has expired by now. The logical size is an upper bound from
+    /// then on: what has gone so is in it until it is counted again.
+    pub(in crate::engine::state) fn clean_up(
+        &mut self,
+        deadline: Deadline,
+    ) -> Result<(), StateError> {
+        if self.setup.is_stepped {
+            return Ok(());
+        }
+        for id in self.db.arm(deadline) {
+            let stored = self.cell(&id)?.unwrap_or_default();
+            let count = stored.len();
+            let left = Deadline::cut(Some(deadline), stored);
+            if left.len() < count {
+                self.put_cell(&id, &left)?;
+            }
+        }
+        Ok(())
     }
 
     fn encode_cell(&mut self, id: &CellId) -> Result<Slot, StateError> {

@@ -1,6 +1,7 @@
 //! One RocksDB in a folder of its own, and entries of keyed state as it holds them.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Component, Path};
@@ -266,15 +267,18 @@ impl Database {
         Ok((keys + values).saturating_sub(entries * internal_bytes))
     }
 
-    /// Rewrite all files (the memtable is not looked at); what has expired by `deadline` does not come along, and is returned.
-    pub(super) fn compact(&self, deadline: Option<Deadline>) -> Vec<(CellId, Stored)> {
+    /// See [`TtlFilter::arm`].
+    pub(super) fn arm(&self, deadline: Deadline) -> BTreeSet<CellId> {
+        self.ttl_filter.arm(deadline)
+    }
+
+    /// Rewrite all files (the memtable is not looked at). RocksDB does not tell whether it could.
+    pub(super) fn compact(&self) {
         let mut options = CompactOptions::default();
         // Otherwise files that were compacted before are moved, and not looked into.
         options.set_bottommost_level_compaction(BottommostLevelCompaction::Force);
-        self.ttl_filter.arm(deadline);
         self.db
             .compact_range_opt(None::<&[u8]>, None::<&[u8]>, &options);
-        self.ttl_filter.disarm()
     }
 
     /// The cells whose encoded slots begin with `start`.

@@ -1,8 +1,12 @@
-//! What RocksDB leaves out when it compacts: cells that have expired (Flink: `FlinkCompactionFilter`).
+//! What RocksDB leaves out when it compacts by itself: cells that have expired (Flink: `FlinkCompactionFilter`).
 //!
-//! The filter is asleep except in a compaction that the engine asks for, which brings the time. RocksDB's own compactions
-//! keep everything, so that when an entry goes does not depend on threads.
+//! In the stepper RocksDB does nothing by itself and the filter is never armed: when an entry goes does not depend on
+//! threads there. See [`super::RocksDbBackend::compact`] for what goes in a merge that the engine asks for.
+//!
+//! A compaction sees *some* version of a cell, perhaps an old one. So it is never known from here what is gone, and nothing
+//! is counted.
 
+use std::collections::BTreeSet;
 use std::ffi::CStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,10 +16,13 @@ use rocksdb::compaction_filter_factory::{CompactionFilterContext, CompactionFilt
 
 use super::database::read_prefixed;
 use crate::engine::state::cell::{CellId, read_entries};
-use crate::engine::state::codec::{Slot, Stored};
+use crate::engine::state::codec::Slot;
 use crate::engine::state::ttl::Deadline;
 
 const NAME: &CStr = c"lockgate-ttl";
+
+/// So many lists at most wait to be cut. The others are found by the next compaction.
+const MAX_TO_CUT: usize = 1024;
 
 /// What the engine and RocksDB's threads share.
 #[derive(Clone, Debug, Default)]
@@ -25,43 +32,32 @@ pub(super) struct TtlFilter(Arc<Mutex<Shared>>);
 struct Shared {
     /// None: everything stays.
     deadline: Option<Deadline>,
-    dropped: Vec<(CellId, Stored)>,
+    /// Lists that begin with elements that have expired. Flink's filter cuts them (`ListDecide`); the binding to RocksDB
+    /// takes new values from memory that is never freed only, so that the engine has to.
+    to_cut: BTreeSet<CellId>,
 }
 
 impl TtlFilter {
-    /// From now on, what has expired by then goes.
-    pub(super) fn arm(&self, deadline: Option<Deadline>) {
-        self.lock().deadline = deadline;
-    }
-
-    /// Everything stays again; what went meanwhile.
-    pub(super) fn disarm(&self) -> Vec<(CellId, Stored)> {
+    /// From now on, what has expired by then goes. Lists that were found since the last call and are to be cut.
+    pub(super) fn arm(&self, deadline: Deadline) -> BTreeSet<CellId> {
         let mut shared = self.lock();
-        shared.deadline = None;
-        std::mem::take(&mut shared.dropped)
+        shared.deadline = Some(deadline);
+        std::mem::take(&mut shared.to_cut)
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// The cell, if it has expired as a whole. What cannot be read stays: whoever reads it will say so.
-    fn expired(&self, encoded: &[u8], value: &[u8]) -> Option<(CellId, Stored)> {
-        let deadline = self.lock().deadline?;
-        let Ok((_, Slot::Cell(id))) = read_prefixed(encoded) else {
-            return None;
-        };
-        let entries = read_entries(value).ok()?;
-        let alive = Deadline::keep(Some(deadline), entries.clone());
-        alive.is_empty().then_some((id, Stored::Cell(entries)))
-    }
 }
 
 impl CompactionFilterFactory for TtlFilter {
-    type Filter = Self;
+    type Filter = Sieve;
 
-    fn create(&mut self, _context: CompactionFilterContext) -> Self {
-        self.clone()
+    fn create(&mut self, _context: CompactionFilterContext) -> Sieve {
+        Sieve {
+            deadline: self.lock().deadline,
+            filter: self.clone(),
+        }
     }
 
     fn name(&self) -> &CStr {
@@ -69,15 +65,39 @@ impl CompactionFilterFactory for TtlFilter {
     }
 }
 
-impl CompactionFilter for TtlFilter {
-    fn filter(&mut self, _level: u32, encoded: &[u8], value: &[u8]) -> CompactionDecision {
-        match self.expired(encoded, value) {
-            Some(cell) => {
-                self.lock().dropped.push(cell);
-                CompactionDecision::Remove
-            }
-            None => CompactionDecision::Keep,
+/// The filter of one compaction, which has one time.
+pub(super) struct Sieve {
+    deadline: Option<Deadline>,
+    filter: TtlFilter,
+}
+
+impl Sieve {
+    /// None: it is no cell, or cannot be read. Whoever reads it will say so.
+    fn decide(&self, encoded: &[u8], value: &[u8]) -> Option<CompactionDecision> {
+        let deadline = self.deadline?;
+        let Ok((_, Slot::Cell(id))) = read_prefixed(encoded) else {
+            return None;
+        };
+        let entries = read_entries(value).ok()?;
+        let count = entries.len();
+        let left = Deadline::cut(Some(deadline), entries).len();
+        if left == 0 {
+            return Some(CompactionDecision::Remove);
         }
+        if left < count {
+            let mut shared = self.filter.lock();
+            if shared.to_cut.len() < MAX_TO_CUT {
+                shared.to_cut.insert(id);
+            }
+        }
+        Some(CompactionDecision::Keep)
+    }
+}
+
+impl CompactionFilter for Sieve {
+    fn filter(&mut self, _level: u32, encoded: &[u8], value: &[u8]) -> CompactionDecision {
+        let decision = self.decide(encoded, value);
+        decision.unwrap_or(CompactionDecision::Keep)
     }
 
     fn name(&self) -> &CStr {
