@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::database::Database;
@@ -30,7 +31,7 @@ pub struct RocksDbSnapshot {
     pub(super) attempt: u32,
     /// For the canonical format: which states these are, and what is left out.
     pub(super) canonical: (Vec<StateHeader>, Option<Deadline>),
-    /// Which of them have entries, and what those take.
+    /// What the entries of its files take.
     pub(super) tables: Tables,
     /// What need not be uploaded again; none: all is, and nothing is shared.
     pub(super) base: Option<Arc<SharedFiles>>,
@@ -84,7 +85,8 @@ impl RocksDbSnapshot {
         }
     }
 
-    /// The files as they are: those with entries, unless the base has them, and all others.
+    /// The files as they are: those with entries, unless the base has them, and all others. What is linked counts, whatever
+    /// has become of the database since.
     fn write_files(
         mut self,
         checkpoint: CheckpointId,
@@ -103,25 +105,15 @@ impl RocksDbSnapshot {
         let (mut shared, mut private) = (Vec::new(), Vec::new());
         for name in self.file_names()? {
             let stream_name = format!("{owner}.{}", name.to_ascii_lowercase());
-            match (base, self.tables.get(&name)) {
-                (Some(base), Some(entry_bytes)) => {
+            match base.filter(|_| is_table(&name)) {
+                Some(base) => {
                     let file = match base.get(&name) {
                         Some(known) => known.clone(),
-                        None => SharedFile {
-                            created_by: checkpoint,
-                            entry_bytes,
-                            // Files never change: what is uploaded again is the same, and is called the same, so that
-                            // it does not matter which of the two a later checkpoint has known.
-                            stream: storage.write_shared(
-                                checkpoint,
-                                &format!("{owner}.{}.{name}", self.attempt),
-                                &self.read(&name)?,
-                            )?,
-                        },
+                        None => self.upload(checkpoint, (owner, &name), storage)?,
                     };
                     shared.push((name, file));
                 }
-                _ => {
+                None => {
                     let stream: StreamHandle =
                         storage.write_stream(checkpoint, &stream_name, &self.read(&name)?)?;
                     private.push((name, stream));
@@ -134,6 +126,24 @@ impl RocksDbSnapshot {
             shared,
             private,
             timers,
+        })
+    }
+
+    /// Files never change: what is uploaded again is the same, and is called the same, so that it does not matter which of
+    /// the two a later checkpoint has known.
+    fn upload(
+        &self,
+        checkpoint: CheckpointId,
+        (owner, name): (&str, &str),
+        storage: &dyn CheckpointStorage,
+    ) -> Result<SharedFile, StorageError> {
+        let bytes = self.read(name)?;
+        let stream_name = format!("{owner}.{}.{name}", self.attempt);
+        Ok(SharedFile {
+            created_by: checkpoint,
+            // Where RocksDB merges files by itself, the database may have had others when it was asked than were linked.
+            entry_bytes: self.tables.get(name).unwrap_or(bytes.len() as u64),
+            stream: storage.write_shared(checkpoint, &stream_name, &bytes)?,
         })
     }
 
@@ -162,7 +172,7 @@ impl RocksDbSnapshot {
                 match stored {
                     Stored::Number(_) => writer.put(&slot, &stored),
                     Stored::Cell(entries) => {
-                        let alive = Deadline::keep(deadline, entries);
+                        let alive = Deadline::cut(deadline, entries);
                         if !alive.is_empty() {
                             writer.put(&slot, &Stored::Cell(alive));
                         }
@@ -187,5 +197,48 @@ impl RocksDbSnapshot {
             .map_err(StorageError::io("read", folder))?;
         names.sort_unstable();
         Ok(names)
+    }
+}
+
+/// Whether it holds entries (Flink: `RocksSnapshotUtil.SST_FILE_SUFFIX`).
+fn is_table(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|it| it == "sst")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::state::{BackendSetup, KeyedBackend, KeyedSnapshot};
+    use crate::engine::storage::FileSystemStorage;
+    use crate::model::{BackendKind, Decimal, Key, StateOptions};
+
+    /// Breaks if what is shared depends on which files the database has now: RocksDB's threads may have merged the linked
+    /// ones between the links and the look.
+    #[test]
+    fn a_table_that_was_merged_meanwhile_is_shared_all_the_same() {
+        let dir = tempfile::tempdir().unwrap();
+        let setup = BackendSetup {
+            options: StateOptions {
+                incremental: true,
+                ..StateOptions::default()
+            },
+            ..BackendKind::RocksDb.into()
+        };
+        let mut backend = KeyedBackend::open(setup, &dir.path().join("db"), 4, 0..=3).unwrap();
+        backend.add(&Key::int(1), Decimal::ONE).unwrap();
+        let id = CheckpointId(1);
+        let KeyedSnapshot::RocksDb(mut snapshot) = backend.snapshot(id).unwrap() else {
+            panic!("of RocksDB");
+        };
+        snapshot.tables = Tables::default();
+        let storage = FileSystemStorage::create(&dir.path().join("checkpoints"), 0).unwrap();
+        storage.begin(id).unwrap();
+        let handle = snapshot.write((id, None), "sum-0", &storage).unwrap();
+        assert_eq!(handle.shared().count(), 1);
+        let KeyedStateHandle::RocksDb { private, .. } = &handle else {
+            panic!("of RocksDB");
+        };
+        assert!(private.iter().all(|(name, _)| !is_table(name)));
+        assert!(handle.shared().all(|file| file.entry_bytes > 0));
     }
 }
