@@ -3,12 +3,17 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
-use lockgate::engine::event::{EventKind, SharedUse};
+use lockgate::engine::driver::live::{self, LiveOptions};
+use lockgate::engine::driver::{Feeds, Resources, StartPoint};
+use lockgate::engine::event::{EventKind, JobStatus, SharedUse, TraceEvent};
+use lockgate::engine::plan::ExecutionGraph;
 use lockgate::engine::storage::{self, CheckpointMetadata, SHARED, StreamHandle};
 use lockgate::model::{
-    BackendKind, CheckpointId, Command, Fault, FaultKind, JobGraph, RestartStrategy, StorageKind,
-    Uid,
+    BackendKind, CheckpointId, ClaimMode, Command, Fault, FaultKind, JobGraph, RestartStrategy,
+    Retention, ScriptEntry, StorageKind, Uid, When,
 };
 use lockgate::recording::View;
 use lockgate::recording::view::CheckpointStatus;
@@ -76,7 +81,12 @@ fn check_retained(rig: &Rig) -> BTreeSet<String> {
 }
 
 fn last_files(rig: &Rig) -> Vec<(CheckpointId, Vec<SharedUse>)> {
-    let events = rig.recording.events().iter();
+    files_used(rig.recording.events())
+}
+
+/// By checkpoint and subtask.
+fn files_used(events: &[TraceEvent]) -> Vec<(CheckpointId, Vec<SharedUse>)> {
+    let events = events.iter();
     events
         .filter_map(|event| match &event.kind {
             EventKind::SharedRegistered {
@@ -127,6 +137,97 @@ fn after_many_checkpoints_the_folder_holds_what_the_last_two_refer_to() {
         files.iter().any(|file| file.created_by < *id)
     };
     assert!(uploads.iter().any(is_reuse), "something is reused");
+}
+
+/// RocksDB's threads merge files while snapshots are taken and written. Breaks if a table is then taken for a file of the
+/// checkpoint alone, or for none, if nothing is reused, or if a file that is referred to is not there. Twice: from the
+/// last checkpoint of a live run another live run goes on.
+#[test]
+fn live_checkpoints_share_files_while_rocksdb_merges_them() {
+    let source = |end| Source {
+        rate_per_s: 20_000,
+        end,
+        parallelism: 1,
+    };
+    let job_with = |end| {
+        let sum = sum_job(&[source(end)], 3_000, 2);
+        let mut job = JobGraph {
+            vertices: sum.vertices,
+            edges: sum.edges,
+            ..job()
+        };
+        job.config.state.compaction_trigger = 3;
+        job.config.checkpointing.interval_ms = Some(10);
+        job.config.checkpointing.retention = Retention::RetainOnCancellation;
+        job
+    };
+    let run = |job: &JobGraph, dir: &Path, start, is_unpaced| {
+        let storage = storage::open(&job.config, &dir.join("checkpoints")).unwrap();
+        let resources = Resources {
+            feeds: Feeds::new(),
+            storage: storage.clone(),
+            dir: dir.join("state"),
+            start,
+            savepoints: None,
+        };
+        let options = LiveOptions {
+            until: Some(Duration::from_mins(1)),
+            is_unpaced,
+            ..LiveOptions::default()
+        };
+        let plan = Arc::new(ExecutionGraph::of(job));
+        let outcome = live::run(&Arc::new(job.clone()), &plan, resources, options).unwrap();
+        (storage, outcome)
+    };
+    let mut endless = job_with(100_000_000);
+    endless.script = vec![ScriptEntry {
+        when: When::Emitted {
+            uid: Uid::new("s0"),
+            records: 15_000,
+        },
+        command: Command::Stop,
+    }];
+    let dir = tempfile::tempdir().unwrap();
+    let (storage, outcome) = run(&endless, &dir.path().join("1"), None, false);
+    assert_eq!(outcome.status, JobStatus::Canceled);
+    let used = files_used(&outcome.events);
+    assert!(used.len() > 10, "{} snapshots of subtasks", used.len());
+    let is_reuse = |(id, files): &(CheckpointId, Vec<SharedUse>)| {
+        files.iter().any(|file| file.created_by < *id)
+    };
+    assert!(used.iter().any(is_reuse), "nothing was uploaded twice");
+    let all: BTreeSet<&str> = used
+        .iter()
+        .flat_map(|(_, files)| files.iter().map(|file| &*file.name))
+        .collect();
+    assert!(all.len() > 10, "merges made new files");
+
+    let retained = storage.list().unwrap();
+    assert_eq!(retained.len(), 2);
+    for id in &retained {
+        storage.verify(*id).unwrap();
+        let metadata = storage.read_metadata(*id).unwrap();
+        for stream in metadata.streams() {
+            let path = storage.path_of(stream).unwrap_or_default();
+            let is_table = Path::new(&path).extension().is_some_and(|it| it == "sst");
+            assert_eq!(is_table, path.starts_with(SHARED), "{path}");
+        }
+    }
+    let start = StartPoint {
+        storage,
+        checkpoint: retained[1],
+        claim: ClaimMode::NoClaim,
+        allow_non_restored_state: false,
+    };
+    let last = job_with(80_000);
+    let (_, outcome) = run(&last, &dir.path().join("2"), Some(start), true);
+    assert_eq!(outcome.status, JobStatus::Finished);
+    let sums = outcome.state.into_iter().flatten().flatten().collect();
+    assert_eq!(
+        expected_sums(&[source(80_000)], 3_000),
+        sums,
+        "{retained:?}"
+    );
 }
 
 /// What a person might do to it.
