@@ -14,7 +14,10 @@ use super::{Window, button, click, click_part, command, shows, wait_for, window_
 /// The sample of incremental checkpoints, without its script, paused when checkpoint `last` is complete.
 fn with_checkpoints(last: u32) -> Window {
     let path = PathBuf::from("samples/incremental.ron");
-    let mut job = project::check(&path).unwrap();
+    let mut job = match project::check(&path) {
+        Ok(job) => job,
+        Err(error) => panic!("{error}"),
+    };
     job.script.clear();
     let mut window = window_of(job, path);
     click(&mut window, "Run");
@@ -55,7 +58,7 @@ fn a_file_is_looked_into_by_a_click() {
     window
         .get_all_by_label_contains("sum · 0000")
         .next()
-        .unwrap()
+        .unwrap_or_else(|| panic!("no such file"))
         .click();
     wait_for(&mut window, "its contents", |window| {
         shows(window, "What is in it")
@@ -67,7 +70,7 @@ fn a_file_is_looked_into_by_a_click() {
     window
         .get_all_by_label_contains("_metadata,")
         .next()
-        .unwrap()
+        .unwrap_or_else(|| panic!("no metadata"))
         .click();
     wait_for(&mut window, "the metadata", |window| {
         shows(window, "What the checkpoint consists of")
@@ -79,7 +82,7 @@ fn a_file_is_looked_into_by_a_click() {
 #[test]
 fn a_checkpoint_is_deleted_and_the_next_restore_falls_back() {
     let mut window = with_checkpoints(3);
-    let newest = folders(&window).into_iter().max().unwrap();
+    let newest = folders(&window).into_iter().max().unwrap_or_default();
     click_part(&mut window, &format!("chk-{newest}:"));
     assert!(shows(
         &window,
