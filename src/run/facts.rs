@@ -82,6 +82,19 @@ impl Run {
         self.looks.gone(self.cursor.view().position)
     }
 
+    /// At the cursor: the checkpoints in the job's store of which the `_metadata` is gone.
+    #[must_use]
+    pub fn lost_checkpoints(&self) -> Vec<CheckpointId> {
+        let is_lost = |id: &CheckpointId| {
+            let path = format!("chk-{id}/_metadata");
+            let is_there = |look: &StorageLook| look.stored.file(&path).is_some();
+            !self.look().is_some_and(is_there)
+                && self.gone_files().any(|gone| gone.file.path == path)
+        };
+        let store = self.view().store.iter().copied();
+        store.filter(is_lost).collect()
+    }
+
     /// What has become of a file of the storage by the newest recorded moment, if it is gone.
     #[must_use]
     pub fn fate_of(&self, file: &FileRef) -> Option<&Gone> {

@@ -95,6 +95,8 @@ fn a_checkpoint_is_deleted_and_the_next_restore_falls_back() {
     wait_for(&mut window, "that it is gone", |window| {
         shows(window, "You deleted it")
     });
+    let ghost = format!("chk-{newest}: the job still counts on it");
+    assert!(shows(&window, &ghost));
     let crash = Command::Crash {
         uid: "sum".into(),
         subtask: 0,

@@ -27,6 +27,18 @@ pub struct StorageFacts<'a> {
     pub is_past: bool,
 }
 
+impl StorageFacts<'_> {
+    /// Whether there is something to look into, or was at the cursor.
+    fn is_there(&self, file: &FileRef) -> bool {
+        match file {
+            FileRef::Stored(path) if path.contains('/') => self.look.stored.file(path).is_some(),
+            FileRef::Stored(path) => crate::run::xray::checkpoint_of(path)
+                .is_some_and(|id| self.look.stored.checkpoints.contains_key(&id)),
+            FileRef::Local { .. } => true,
+        }
+    }
+}
+
 pub fn file_ui(
     ui: &mut Ui,
     inspector: &RunInspector<'_>,
@@ -50,7 +62,9 @@ pub fn file_ui(
             }
         }
     }
-    contents_ui(ui, facts, file);
+    if facts.is_there(file) {
+        contents_ui(ui, facts, file);
+    }
 }
 
 fn table_figures(
@@ -129,12 +143,17 @@ fn stored_ui(
             }));
         }
     } else {
-        let broken: Vec<CheckpointId> = stored.users(path).collect();
+        let mut broken: Vec<CheckpointId> = stored.users(path).collect();
+        let own = crate::run::xray::checkpoint_of(path);
+        broken.extend(own.filter(|id| facts.run.lost_checkpoints().contains(id)));
         let ids: Vec<String> = broken.iter().map(ToString::to_string).collect();
         let words = if ids.is_empty() {
             "Nothing that is retained refers to it.".to_owned()
         } else {
-            format!("Checkpoint {} cannot be restored any more.", ids.join(", "))
+            format!(
+                "The job still counts on checkpoint {}, which cannot be restored any more.",
+                ids.join(", ")
+            )
         };
         sentence(
             ui,

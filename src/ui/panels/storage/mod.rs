@@ -9,6 +9,7 @@ mod tile;
 
 use egui::{Align, Rect, RichText, ScrollArea, Sense, Ui, pos2, vec2};
 
+use crate::model::CheckpointId;
 use crate::run::Run;
 use crate::run::xray::{FileRef, StorageLook};
 
@@ -30,6 +31,11 @@ pub struct StorageView<'a> {
 }
 
 impl StorageView<'_> {
+    /// Checkpoints that the job would restore, and of which the `_metadata` is gone.
+    fn lost(&self) -> Vec<CheckpointId> {
+        self.run.lost_checkpoints()
+    }
+
     fn theme(&self) -> &'static Theme {
         self.theme
     }

@@ -155,7 +155,10 @@ impl Picture {
             self.labels.push(Label::error(row, trouble));
             top = row.bottom() + GAP;
         }
-        let folders = stored.folders();
+        let mut folders = stored.folders();
+        folders.extend(view.lost());
+        folders.sort_unstable();
+        folders.dedup();
         if folders.is_empty() {
             let row = Rect::from_min_size(pos2(column.left(), top), vec2(column.width(), HEIGHT));
             self.labels.push(Label::dim(row, empty_words(view)));
@@ -178,7 +181,12 @@ impl Picture {
     ) -> f32 {
         let stored = &view.look.stored;
         let is_complete = stored.checkpoints.contains_key(&id);
-        let damage = stored.damage(id);
+        let is_lost = view.lost().contains(&id);
+        let damage = if is_lost {
+            Some(format!("chk-{id}/_metadata is missing."))
+        } else {
+            stored.damage(id)
+        };
         let mut top = card.top() + HEADER;
         if let Some(damage) = &damage {
             let row = Rect::from_min_size(
@@ -384,6 +392,9 @@ fn empty_words(view: &StorageView<'_>) -> &'static str {
 /// `uploaded 1.3 KiB · needs 5.8 KiB`
 fn checkpoint_detail(view: &StorageView<'_>, id: CheckpointId) -> String {
     let stored = &view.look.stored;
+    if view.lost().contains(&id) {
+        return "the job still counts on it".to_owned();
+    }
     if !stored.checkpoints.contains_key(&id) {
         let is_pending = view
             .scene
