@@ -47,6 +47,7 @@
 //! | barrier first, then the state, in one step | [`engine::subtask`] |
 //! | trigger path, acknowledgements, completion, subsumption, failures | [`engine::coordinator`] |
 //! | recovery, restart strategies | `engine/driver/stepper/failover.rs`, [`engine::coordinator::restart`] |
+//! | which checkpoint a restore goes back to | `engine/driver/restoring.rs` |
 //! | synchronous and asynchronous part per backend | [`engine::state`] |
 //! | two-phase commit: pre-commit, commit, recovery, timeouts | `engine/operator/two_phase_commit.rs`, [`engine::driver::outside`] |
 //! | `chk-N/_metadata`, inline threshold, the 5 MiB limit | [`engine::storage`] |

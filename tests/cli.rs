@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may end where it stands")]
 
+#[path = "cli/deletions.rs"]
+mod deletions;
 #[cfg(unix)]
 #[path = "cli/disk_full.rs"]
 mod disk_full;
