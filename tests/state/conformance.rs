@@ -202,6 +202,8 @@ struct Pending {
     handles: Vec<KeyedStateHandle>,
     image: Oracle,
     way: Way,
+    /// The shared files that it may refer to without having written them.
+    base: BTreeSet<String>,
 }
 
 impl Pending {
@@ -232,6 +234,10 @@ struct Life {
     savepoints: Vec<Kept>,
     untold: Vec<CheckpointId>,
     registry: SharedStateRegistry,
+    /// The shared files of each checkpoint that was written in this attempt, or that it began with.
+    shared: BTreeMap<CheckpointId, BTreeSet<String>>,
+    /// The newest of those that the subtasks know to be complete.
+    confirmed: Option<CheckpointId>,
     next: u64,
     attempt: u32,
 }
@@ -252,6 +258,8 @@ impl Life {
             savepoints: Vec::new(),
             untold: Vec::new(),
             registry: SharedStateRegistry::default(),
+            shared: BTreeMap::new(),
+            confirmed: None,
             next: 1,
             attempt: 0,
         };
@@ -420,6 +428,7 @@ impl Life {
             handles: Vec::new(),
             image,
             way: self.way,
+            base: self.base(),
         });
         if self.backends[0].is_synchronous() {
             while !self.pending.iter().all(Pending::is_written) {
@@ -430,6 +439,11 @@ impl Life {
             backend.compact_if_due(now_ms).unwrap();
         }
         self.follow_cleanup();
+    }
+
+    fn base(&self) -> BTreeSet<String> {
+        let known = self.confirmed.and_then(|id| self.shared.get(&id));
+        known.cloned().unwrap_or_default()
     }
 
     fn write(&mut self) {
@@ -449,7 +463,17 @@ impl Life {
                 ..SubtaskState::default()
             };
             self.registry.register(id, &state);
+            // Law 22: what is not written anew is in a checkpoint that is known to be complete.
+            for file in handle.shared().filter(|file| file.created_by != id) {
+                if let Some(name) = file.stream.shared_name() {
+                    assert!(pending.base.contains(name), "{name} was not confirmed");
+                }
+            }
             pending.handles.push(handle);
+        }
+        if pending.format.is_none() {
+            let names = shared_names(&pending.handles);
+            self.shared.insert(id, names);
         }
     }
 
@@ -505,6 +529,9 @@ impl Life {
         for backend in &mut self.backends {
             backend.on_complete(id);
         }
+        if self.shared.contains_key(&id) {
+            self.confirmed = self.confirmed.max(Some(id));
+        }
     }
 
     fn abort(&mut self, at: usize) {
@@ -531,7 +558,12 @@ impl Life {
         let Some(kept) = kept.get(at % kept.len().max(1)) else {
             return;
         };
-        let (handles, image, format) = (kept.handles.clone(), kept.image.clone(), kept.format);
+        let (id, handles, image, format) = (
+            kept.id,
+            kept.handles.clone(),
+            kept.image.clone(),
+            kept.format,
+        );
         let mut way = kept.way;
         way.options.asynchronous = self.way.options.asynchronous;
         let is_canonical = format == Some(SavepointFormat::Canonical);
@@ -552,6 +584,13 @@ impl Life {
             self.abort(0);
         }
         self.untold.clear();
+        let begins_with = (id, shared_names(&handles));
+        self.shared = format
+            .is_none()
+            .then_some(begins_with)
+            .into_iter()
+            .collect();
+        self.confirmed = self.shared.keys().next().copied();
         self.backends.clear();
         self.way = way;
         self.attempt += 1;
@@ -586,8 +625,9 @@ impl Life {
     /// What is here now, what every snapshot that is kept gives back, and what lies in the folder.
     fn end(mut self) {
         check(&self.backends, &self.now);
-        for _ in 0..RETAINED {
-            self.snapshot(None);
+        let savepoints = SavepointFormat::ALL.map(Some);
+        for format in savepoints.into_iter().chain([None; RETAINED]) {
+            self.snapshot(format);
             while self.pending.iter().any(|it| !it.is_written()) {
                 self.write();
             }
@@ -607,8 +647,7 @@ impl Life {
             let backends = self.restored(&kept.handles, parallelism, false).unwrap();
             check(&backends, &kept.image);
             ids.insert(kept.id);
-            let files = kept.handles.iter().flat_map(KeyedStateHandle::shared);
-            shared.extend(files.filter_map(|file| file.stream.shared_name().map(str::to_owned)));
+            shared.extend(shared_names(&kept.handles));
         }
         let listed = self.world.storage.list().unwrap();
         assert_eq!(listed, ids.into_iter().collect::<Vec<_>>());
@@ -618,6 +657,13 @@ impl Life {
         self.backends.clear();
         assert!(names_in(&self.world.work()).is_empty());
     }
+}
+
+fn shared_names(handles: &[KeyedStateHandle]) -> BTreeSet<String> {
+    let files = handles.iter().flat_map(KeyedStateHandle::shared);
+    files
+        .filter_map(|file| file.stream.shared_name().map(str::to_owned))
+        .collect()
 }
 
 /// Whether the subtasks together hold exactly this, each only its own.
@@ -670,7 +716,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     /// The same, in more lives and fewer ways each. The heap, which costs nothing, goes along.
     #[test]
@@ -682,6 +728,12 @@ proptest! {
             play(way, descriptor, &acts);
         }
     }
+
+}
+
+proptest! {
+    // Each writes many files.
+    #![proptest_config(ProptestConfig::with_cases(10))]
 
     /// Law 31, with timers in the database and on the heap: timers come back with their windows.
     #[test]
