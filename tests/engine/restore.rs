@@ -455,3 +455,40 @@ fn what_had_finished_does_not_come_after_what_had_not() {
         "{sentence}"
     );
 }
+
+/// A snapshot that the run was started from and has released is not the run's to go back to: its own checkpoints have taken
+/// its place, and the next failure would go back to those. Breaks if the snapshot can be restored without being in the store.
+#[test]
+fn a_released_start_is_not_restored() {
+    let job = job(BackendKind::Heap, 2);
+    let (snapshot, _first) = saved(&job, SavepointFormat::Canonical);
+    let id = snapshot.metadata.checkpoint;
+    let mut play = go_on(&job, &snapshot, false).unwrap();
+    let restore = Command::Restore {
+        checkpoint: Some(id),
+    };
+    let is_refused = |play: &Play| {
+        let last = play.recording.events().last().unwrap();
+        matches!(last.kind, EventKind::CommandRefused { .. })
+    };
+    play.stepper.command(&restore);
+    play.record();
+    assert!(!is_refused(&play), "it is the run's first checkpoint");
+    play.stepper.command(&Command::Checkpoint);
+    while play.recording.head().store == [id] {
+        if !play.step() {
+            panic!("no checkpoint came about");
+        }
+        if play.recording.head().job == JobStatus::Running
+            && play.recording.head().checkpoints.is_empty()
+        {
+            play.stepper.command(&Command::Checkpoint);
+            play.record();
+        }
+    }
+    assert!(!play.recording.head().store.contains(&id));
+    play.stepper.command(&restore);
+    play.record();
+    assert!(is_refused(&play));
+    assert_eq!(play.played_out().sums(), expected_sums(&SOURCES, MODULUS));
+}

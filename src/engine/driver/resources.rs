@@ -161,7 +161,8 @@ impl Resources {
         let from = match chosen {
             None => start,
             Some(id) if is_own(id) => Some((&*self.storage, id)),
-            Some(id) if start.is_some_and(|(_, first)| first == id) => start,
+            // Released, it is not the run's to go back to: what came after it is not known any more.
+            Some(id) if store.is_start(id) => start,
             Some(_) => return Err("it is not among the retained ones.".to_owned()),
         };
         let setup = BackendSetup {
