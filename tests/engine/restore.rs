@@ -476,9 +476,7 @@ fn a_released_start_is_not_restored() {
     assert!(!is_refused(&play), "it is the run's first checkpoint");
     play.stepper.command(&Command::Checkpoint);
     while play.recording.head().store == [id] {
-        if !play.step() {
-            panic!("no checkpoint came about");
-        }
+        assert!(play.step(), "no checkpoint came about");
         if play.recording.head().job == JobStatus::Running
             && play.recording.head().checkpoints.is_empty()
         {
