@@ -83,6 +83,10 @@ impl Run {
             },
         });
         self.reached_us = at_us;
+        // What was read is of the course that was left.
+        self.present = None;
+        self.looked_into = None;
+        self.asked_for = None;
         // A view of another course must not be folded on.
         self.cursor = Cursor::at(&self.recording, self.recording.events().len());
         self.cursor.follow(&self.recording, at_us);

@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::branch::BranchTimes;
-use super::xray::{FileRef, Gone, LookedInto, StorageLook};
+use super::worker::Request;
+use super::xray::{Counted, FileRef, Gone, LookedInto, StorageLook};
 use super::{Run, RunError};
 use crate::model::{BackendKind, CheckpointId, JobGraph};
+use crate::recording::view::CheckpointStatus;
 use crate::recording::{Recording, View};
 
 impl Run {
@@ -74,7 +76,41 @@ impl Run {
     /// Where the state lay at the cursor, as it was read; none: nobody has looked, or asked for looks.
     #[must_use]
     pub fn look(&self) -> Option<&StorageLook> {
-        self.looks.at(self.cursor.view().position)
+        let position = self.cursor.view().position;
+        let present = self.present.as_ref();
+        let is_now = |look: &&StorageLook| look.position <= position && self.is_at_end();
+        present.filter(is_now).or(self.looks.at(position))
+    }
+
+    /// Have `file` read, if what was read of it last is not how it is now. To be called as long as a person looks at it;
+    /// what is found is told by [`Run::looked_into`].
+    pub fn keep_reading(&mut self, file: &FileRef) {
+        let newest = self.recording.events().len();
+        let never_changes = !matches!(file, FileRef::Local { table: None, .. });
+        let is_read = self.looked_into.as_ref().is_some_and(|looked| {
+            let is_settled = never_changes && looked.contents.is_ok() || self.is_playing;
+            looked.file == *file && (is_settled || looked.position == newest)
+        });
+        let asked = Some((file.clone(), newest));
+        if is_read || self.asked_for == asked || self.error.is_some() {
+            return;
+        }
+        if self.worker.request(Request::LookInto(file.clone())) {
+            self.asked_for = asked;
+        }
+    }
+
+    /// The checkpoints that the job counts on at the cursor.
+    #[must_use]
+    pub fn counted(&self) -> Counted {
+        let view = self.view();
+        let pending = view.checkpoints.values();
+        let pending = pending.filter(|it| it.status == CheckpointStatus::Pending);
+        Counted {
+            store: view.store.clone(),
+            elsewhere: view.started_from.map(|start| start.checkpoint),
+            pending: pending.map(|it| it.id).collect(),
+        }
     }
 
     /// The files that were gone by the cursor, latest first.

@@ -29,7 +29,7 @@ pub use session::Blueprint;
 use session::Given;
 use start::Start;
 use worker::{News, Request, Worker};
-use xray::{FileRef, LookedInto, Looks};
+use xray::{FileRef, LookedInto, Looks, StorageLook};
 
 /// A recording that grows beyond this pauses: about an hour of a lively job, some hundred megabytes.
 const MAX_EVENTS: usize = 2_000_000;
@@ -111,7 +111,11 @@ pub struct Run {
     given: Vec<Given>,
     storage_dir: Option<PathBuf>,
     looks: Looks,
+    /// How it is at the newest recorded moment.
+    present: Option<StorageLook>,
     looked_into: Option<Arc<LookedInto>>,
+    /// What was asked for last, and after how many events.
+    asked_for: Option<(FileRef, usize)>,
     error: Option<RunError>,
     notice: Option<String>,
 }
@@ -172,7 +176,9 @@ impl Run {
             given: Vec::new(),
             storage_dir: None,
             looks: Looks::default(),
+            present: None,
             looked_into: None,
+            asked_for: None,
             error: None,
             notice: None,
         })
@@ -185,11 +191,12 @@ impl Run {
         if self.is_playing {
             self.play(dt_s);
         }
-        self.is_playing || self.is_waiting()
+        self.is_playing || self.owes_an_answer()
     }
 
     /// Whether the engine still owes an answer.
-    fn is_waiting(&self) -> bool {
+    #[must_use]
+    pub fn owes_an_answer(&self) -> bool {
         let starting = self.recording.events().is_empty();
         self.error.is_none() && (starting || self.served < self.worker.sent)
     }
@@ -220,6 +227,7 @@ impl Run {
         for look in progress.looks {
             self.looks.push(look, self.recording.events());
         }
+        self.present = progress.present;
         self.looked_into = progress.looked_into;
         self.served = progress.served;
         self.reached_us = progress.reached_us;

@@ -262,22 +262,29 @@ impl Session {
 
     /// Look at where the state lies now, if anybody wants to know.
     pub fn look(&mut self) {
-        if !self.blueprint.takes_looks {
-            return;
-        }
-        let last = self.last_look.as_ref();
-        let look = StorageLook {
-            position: self.taken + self.log().len(),
-            at_us: self.stepper.now_us(),
-            stored: StoredLook::take(&*self.home.storage, last.map(|last| &last.stored)),
-            local: xray::local(&self.stepper, last.map_or(&[], |last| &last.local)),
-        };
-        let is_new =
-            last.is_none_or(|last| (&last.stored, &last.local) != (&look.stored, &look.local));
-        if is_new {
+        if let Some(look) = self.present_look()
+            && self.last_look.as_ref() != Some(&look)
+        {
             self.looks.push(look.clone());
             self.last_look = Some(look);
         }
+    }
+
+    /// How it is at this moment, which is not worth keeping; none: nobody wants to know.
+    pub fn present_look(&self) -> Option<StorageLook> {
+        let last = self.last_look.as_ref();
+        self.blueprint.takes_looks.then(|| StorageLook {
+            position: self.position(),
+            at_us: self.stepper.now_us(),
+            stored: StoredLook::take(&*self.home.storage, last.map(|last| &last.stored)),
+            local: xray::local(&self.stepper, last.map_or(&[], |last| &last.local)),
+        })
+    }
+
+    /// After how many events it stands.
+    #[must_use]
+    pub fn position(&self) -> usize {
+        self.taken + self.log().len()
     }
 
     /// Read a file of the checkpoint storage, or working state as it is now.

@@ -66,6 +66,8 @@ pub struct Progress {
     pub home: Option<Arc<Home>>,
     /// Looks at where the state lies, not yet taken over.
     pub looks: Vec<StorageLook>,
+    /// How it is now.
+    pub present: Option<StorageLook>,
     /// The last file that was looked into.
     pub looked_into: Option<Arc<LookedInto>>,
 }
@@ -223,6 +225,8 @@ fn live(blueprint: Blueprint, inbox: &Receiver<Request>, board: &Board) {
     while let Ok(request) = inbox.recv()
         && board.is_wanted()
     {
+        // While time passes, what matters is looked at as it happens.
+        let is_worth_a_look = !matches!(request, Request::Advance { .. });
         match request {
             Request::Advance { until_us } => advance(&mut session, until_us, board),
             // A step that nobody can see is none.
@@ -244,13 +248,16 @@ fn live(blueprint: Blueprint, inbox: &Receiver<Request>, board: &Board) {
             Request::LookInto(file) => {
                 let looked = LookedInto {
                     contents: session.look_into(&file),
+                    position: session.position(),
                     at_us: session.stepper().now_us(),
                     file,
                 };
                 board.lock().progress.looked_into = Some(Arc::new(looked));
             }
         }
-        session.look();
+        if is_worth_a_look {
+            session.look();
+        }
         hand_over(&mut session, board, Tidings::Answer);
     }
 }
@@ -298,6 +305,7 @@ enum Tidings {
 
 /// All of it at once: nobody can see the new events with the old commands.
 fn hand_over(session: &mut Session, board: &Board, tidings: Tidings) {
+    let present = session.present_look();
     let events = session.take_log();
     let next_at_us = session.stepper().next_at_us();
     let mut shared = board.lock();
@@ -306,9 +314,11 @@ fn hand_over(session: &mut Session, board: &Board, tidings: Tidings) {
     if tidings == Tidings::OtherCourse {
         progress.events.clear();
         progress.looks.clear();
+        progress.looked_into = None;
     }
     progress.events.extend(events);
     progress.looks.extend(session.take_looks());
+    progress.present = present;
     progress.served += u64::from(tidings != Tidings::Part);
     progress.reached_us = session.stepper().now_us();
     progress.next_at_us = next_at_us;

@@ -388,10 +388,14 @@ impl eframe::App for LockgateApp {
         self.install_theme(ctx);
         self.show_title(ctx);
         let dt_s = ctx.input(|input| input.stable_dt).min(0.1);
-        if let Some(session) = &mut self.session
-            && session.update(dt_s)
-        {
-            ctx.request_repaint();
+        if let Some(session) = &mut self.session {
+            let is_moving = session.update(dt_s);
+            if let Selection::File(file) = &self.selection {
+                session.run.keep_reading(file);
+            }
+            if is_moving || session.run.owes_an_answer() {
+                ctx.request_repaint();
+            }
         }
         self.settle_start();
     }

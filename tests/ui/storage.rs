@@ -54,7 +54,7 @@ fn folders(window: &Window) -> Vec<u32> {
 #[test]
 fn a_file_is_looked_into_by_a_click() {
     let mut window = with_checkpoints(3);
-    assert!(shows(&window, "0 entries") || shows(&window, "entries"));
+    assert!(shows(&window, "entries"));
     window
         .get_all_by_label_contains("sum · 0000")
         .next()
@@ -115,7 +115,7 @@ fn a_checkpoint_is_deleted_and_the_next_restore_falls_back() {
 #[test]
 fn a_button_compacts_the_files() {
     let mut window = with_checkpoints(3);
-    assert!(shows(&window, "level 0") || !shows(&window, "level 6"));
+    assert!(!shows(&window, "RocksDB · 1 file ·"));
     assert!(button(&window, "Compact sum").rect().width() > 40.0);
     click_part(&mut window, "Compact sum");
     wait_for(&mut window, "one file", |window| {

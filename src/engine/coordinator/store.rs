@@ -76,11 +76,15 @@ impl CompletedStore {
         self.retained.back().map(|entry| entry.checkpoint)
     }
 
-    /// What a job that begins again by itself tries to read, one after the other: the latest (where there is none, what
-    /// comes instead of it), then the older ones.
+    /// What a restore that names no checkpoint tries to read, one after the other: the latest (where there is none, what
+    /// comes instead of it), then the older ones, newest first. What came after the latest, in a course of events that
+    /// was given up, is taken by name only.
     #[must_use]
     pub fn restore_order(&self) -> Vec<Option<CheckpointId>> {
-        let older = self.iter().rev().skip(1).map(Some);
+        let latest = self.latest();
+        let mut older: Vec<CheckpointId> = self.iter().filter(|id| Some(*id) < latest).collect();
+        older.sort_unstable();
+        let older = older.into_iter().rev().map(Some);
         std::iter::once(None).chain(older).collect()
     }
 

@@ -1,7 +1,8 @@
 //! Which checkpoint a restore goes back to: the one that is named, or else the newest that can be read.
 //!
-//! Flink's `CompletedCheckpointStore` knows the latest only, and a job whose latest cannot be read has failed. Here the
-//! older ones that are retained are tried, too, each with a word: so that what a lost file costs can be seen.
+//! Flink's restart strategies only ever try the latest one of the `CompletedCheckpointStore`; to go back to another is a
+//! person's decision. Here the older ones that are retained are tried, too, each with a word: so that what a lost file
+//! costs can be seen.
 
 use crate::engine::coordinator::CompletedStore;
 use crate::engine::event::{CommandOrigin, EventKind};

@@ -7,8 +7,8 @@ use super::group_stream::read_groups;
 use super::local::slot_text;
 use super::rocks::{for_each_timer, table_entries};
 use super::{KeyedBackend, OwnedGroups, StateError};
+use crate::model::entries_text;
 use crate::model::key_group::UPPER_BOUND_MAX_PARALLELISM;
-use crate::model::{Key, entries_text};
 
 /// One entry of keyed state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,15 +52,37 @@ impl FileEntry {
     }
 }
 
+/// Entries of keyed state, in order, as far as they are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entries {
+    pub first: Vec<FileEntry>,
+    /// How many there are in all.
+    pub count: usize,
+}
+
+impl Entries {
+    /// One more, which is told if there are fewer than `limit` so far.
+    fn put(&mut self, limit: usize, (group, slot, stored): (u32, &Slot, &Stored)) {
+        self.count += 1;
+        if self.first.len() < limit {
+            self.first.push(FileEntry::new(group, slot, stored));
+        }
+    }
+}
+
 /// The entries of one table file (SST) of RocksDB, called `name` there. `work` is a folder that must not exist; it is gone
 /// afterwards. A key that was deleted is not told: see [`super::TableFile::deletions`].
 ///
 /// # Errors
 /// It is no such file, or is damaged; or the folder cannot be made.
-pub fn table((name, bytes): (&str, &[u8]), work: &Path) -> Result<Vec<FileEntry>, StateError> {
-    let mut entries = Vec::new();
+pub fn table(
+    (name, bytes): (&str, &[u8]),
+    work: &Path,
+    limit: usize,
+) -> Result<Entries, StateError> {
+    let mut entries = Entries::default();
     table_entries((name, bytes), work, |group, slot, stored| {
-        entries.push(FileEntry::new(group, &slot, &stored));
+        entries.put(limit, (group, &slot, &stored));
         Ok(())
     })?;
     Ok(entries)
@@ -74,17 +96,18 @@ pub fn key_groups(
     stream: &[u8],
     offsets: &[(u32, u64)],
     is_canonical: bool,
-) -> Result<Vec<FileEntry>, StateError> {
+    limit: usize,
+) -> Result<Entries, StateError> {
     let all = OwnedGroups::new(
         UPPER_BOUND_MAX_PARALLELISM,
         &(0..=UPPER_BOUND_MAX_PARALLELISM - 1),
     )?;
-    let mut entries = Vec::new();
+    let mut entries = Entries::default();
     read_groups(
         all,
         (stream, offsets, is_canonical),
         |group, slot, stored| {
-            entries.push(FileEntry::new(group, &slot, &stored));
+            entries.put(limit, (group, &slot, &stored));
             Ok(())
         },
     )?;
@@ -104,44 +127,26 @@ pub fn timers(stream: &[u8], offsets: &[(u32, u64)]) -> Result<Vec<(u32, String)
     Ok(timers)
 }
 
-/// All that the backend holds now, wherever it lies; by key group.
+/// All that the backend holds now, wherever it lies; by key group. The first `limit` are told, the others counted.
 ///
 /// # Errors
 /// RocksDB's.
-pub fn backend(backend: &KeyedBackend) -> Result<Vec<FileEntry>, StateError> {
-    let mut entries = Vec::new();
-    let mut put = |key: &Key, state, text: String, value: String| {
-        entries.push(FileEntry {
-            key_group: backend.owned().locate(key)?.group,
-            state,
-            key: text,
-            value,
-        });
-        Ok::<_, StateError>(())
-    };
-    for (key, sum) in backend.entries()? {
-        let slot = Slot::Sum(key);
-        put(
-            slot.key(),
-            slot.state().name(),
-            slot_text(&slot),
-            sum.to_string(),
-        )?;
+pub fn backend(backend: &KeyedBackend, limit: usize) -> Result<Entries, StateError> {
+    let sums = backend.entries()?.into_iter();
+    let sums = sums.map(|(key, sum)| (Slot::Sum(key), Stored::Number(sum)));
+    let windows = backend.windows()?.into_iter();
+    let windows =
+        windows.map(|(window, key, value)| (Slot::Window(window, key), Stored::Number(value)));
+    let cells = backend.cell_contents()?.into_iter();
+    let cells = cells.map(|(id, entries)| (Slot::Cell(id), Stored::Cell(entries)));
+    let mut all = Vec::new();
+    for (slot, stored) in sums.chain(windows).chain(cells) {
+        all.push((backend.owned().locate(slot.key())?.group, slot, stored));
     }
-    for (window, key, value) in backend.windows()? {
-        let slot = Slot::Window(window, key);
-        put(
-            slot.key(),
-            slot.state().name(),
-            slot_text(&slot),
-            value.to_string(),
-        )?;
+    all.sort_by_key(|(group, _, _)| *group);
+    let mut entries = Entries::default();
+    for (group, slot, stored) in &all {
+        entries.put(limit, (*group, slot, stored));
     }
-    for (id, stored) in backend.cell_contents()? {
-        let slot = Slot::Cell(id);
-        let entry = FileEntry::new(0, &slot, &Stored::Cell(stored));
-        put(slot.key(), entry.state, entry.key, entry.value)?;
-    }
-    entries.sort_by_key(|entry| entry.key_group);
     Ok(entries)
 }

@@ -1,10 +1,12 @@
 //! Where keyed state works, looked at: what lies in memory, and in which files. Read from the backend itself.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::codec::Slot;
 use super::rocks::{TableFile, read_prefixed};
 use super::{KeyedBackend, StateError};
+use crate::engine::storage::SharedFile;
 use crate::model::BackendKind;
 
 /// The working state of one subtask at one moment.
@@ -16,7 +18,12 @@ pub struct LocalState {
     /// RocksDB's: what is not yet in a file.
     pub memtable: Option<Memtable>,
     /// RocksDB's files, by name.
-    pub tables: Vec<TableFile>,
+    pub tables: Arc<[TableFile]>,
+    /// What the backend knows to be in the checkpoint storage already, by RocksDB's name for each: the files of the last
+    /// checkpoint that is confirmed here, and of those that are written and not yet decided.
+    pub uploads: Arc<[(String, SharedFile)]>,
+    /// How many timers are in memory; none: they are in the database, or there is none.
+    pub timers: Option<u64>,
     /// The folder in which they lie.
     pub folder: Option<PathBuf>,
 }
@@ -36,17 +43,46 @@ impl KeyedBackend {
     /// # Errors
     /// RocksDB's.
     pub fn local(&self) -> Result<LocalState, StateError> {
-        let (memtable, folder) = match self {
-            Self::Heap(_) => (None, None),
-            Self::RocksDb(rocks) => (Some(rocks.memtable()?), Some(rocks.folder().to_owned())),
-        };
-        Ok(LocalState {
+        let heap = LocalState {
             backend: self.kind(),
             size_bytes: self.size_bytes(),
-            memtable,
-            tables: self.table_files()?,
-            folder,
+            memtable: None,
+            tables: [].into(),
+            uploads: [].into(),
+            timers: None,
+            folder: None,
+        };
+        Ok(match self {
+            Self::Heap(_) => heap,
+            Self::RocksDb(rocks) => LocalState {
+                memtable: Some(rocks.memtable()?),
+                tables: rocks.table_files()?.into(),
+                uploads: rocks.uploaded().into(),
+                timers: rocks.timers_on_heap(),
+                folder: Some(rocks.folder().to_owned()),
+                ..heap
+            },
         })
+    }
+}
+
+impl LocalState {
+    /// Share with `last` what is the same.
+    pub fn share(&mut self, last: &Self) {
+        if self.tables == last.tables {
+            self.tables = Arc::clone(&last.tables);
+        }
+        if self.uploads == last.uploads {
+            self.uploads = Arc::clone(&last.uploads);
+        }
+    }
+
+    /// What the checkpoint storage has of a table file.
+    #[must_use]
+    pub fn upload_of(&self, table: &str) -> Option<&SharedFile> {
+        let mut uploads = self.uploads.iter();
+        let (_, file) = uploads.find(|(name, _)| name == table)?;
+        Some(file)
     }
 }
 

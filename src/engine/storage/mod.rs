@@ -36,7 +36,7 @@ pub use metadata::{
     ChannelState, CheckpointMetadata, Distribution, ListState, OperatorState, SubtaskState,
 };
 pub use snapshots::{FoundSnapshot, find_snapshots, snapshots_in};
-pub use stored::StoredFile;
+pub use stored::{StoredFile, shared_path};
 
 /// A place for checkpoints (Flink: `CheckpointStorage`, `CheckpointStorageLocation`, `CheckpointStreamFactory`).
 ///

@@ -38,8 +38,9 @@ pub(super) fn stream_path(folder: &str, name: &str) -> String {
     format!("{folder}/{}", state_file_name(name))
 }
 
-/// `shared/state-sum-0.000008.sst`.
-pub(super) fn shared_path(name: &str) -> String {
+/// Where the shared file called `name` lies in a storage of files: `shared/state-sum-0.000008.sst`.
+#[must_use]
+pub fn shared_path(name: &str) -> String {
     stream_path(SHARED, name)
 }
 

@@ -7,15 +7,15 @@ use super::FileRef;
 use crate::engine::driver::stepper::Stepper;
 use crate::engine::in_flight;
 use crate::engine::operator::Source;
-use crate::engine::state::dump::{self, FileEntry};
+use crate::engine::state::dump::{self, Entries, FileEntry};
 use crate::engine::storage::{
     CheckpointMetadata, CheckpointStorage, GroupOffsets, KeyedStateHandle, ListState,
     OperatorState, StoredFile, StreamHandle, SubtaskState,
 };
 use crate::model::{CheckpointId, SubtaskId};
 
-/// More entries than these are counted, and not told one by one.
-pub const MAX_ENTRIES: usize = 2_000;
+/// More entries than these of a file are counted, and not told one by one.
+pub const MAX_ENTRIES: usize = 500;
 
 /// A file of RocksDB that is text is told up to this many lines.
 const MAX_LINES: usize = 40;
@@ -27,10 +27,17 @@ pub struct FileContents {
     pub what: String,
     /// What there is to know beside the entries: a name, and what is so called.
     pub facts: Vec<(String, String)>,
-    /// Entries of keyed state by key group; at most [`MAX_ENTRIES`].
-    pub entries: Vec<FileEntry>,
-    /// How many there are in all.
-    pub entry_count: usize,
+    /// Entries of keyed state, by the stream in which they lie.
+    pub parts: Vec<Part>,
+}
+
+/// One stream of keyed state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// What it is called; empty: it is all of the file.
+    pub name: String,
+    /// By key group.
+    pub entries: Entries,
 }
 
 impl FileContents {
@@ -41,11 +48,23 @@ impl FileContents {
         }
     }
 
-    fn with_entries(mut self, mut entries: Vec<FileEntry>) -> Self {
-        self.entry_count += entries.len();
-        entries.truncate(MAX_ENTRIES.saturating_sub(self.entries.len()));
-        self.entries.extend(entries);
+    fn with_entries(mut self, entries: Entries) -> Self {
+        self.parts.push(Part {
+            name: String::new(),
+            entries,
+        });
         self
+    }
+
+    /// All entries that are told.
+    pub fn entries(&self) -> impl Iterator<Item = &FileEntry> {
+        self.parts.iter().flat_map(|part| &part.entries.first)
+    }
+
+    /// How many there are in all.
+    #[must_use]
+    pub fn entry_count(&self) -> usize {
+        self.parts.iter().map(|part| part.entries.count).sum()
     }
 
     fn fact(&mut self, name: impl Into<String>, value: impl Into<String>) {
@@ -97,7 +116,8 @@ impl Reader<'_> {
         let state = keyed.local().map_err(sentence)?;
         let Some(name) = table else {
             let what = "All the working state of this subtask as it is now, wherever it lies.";
-            return Ok(FileContents::of(what).with_entries(dump::backend(keyed).map_err(sentence)?));
+            let entries = dump::backend(keyed, MAX_ENTRIES).map_err(sentence)?;
+            return Ok(FileContents::of(what).with_entries(entries));
         };
         let (Some(known), Some(folder)) = (
             state.tables.iter().find(|table| table.name == name),
@@ -118,7 +138,7 @@ impl Reader<'_> {
     }
 
     fn table(&self, name: &str, bytes: &[u8]) -> Result<FileContents, String> {
-        let entries = dump::table((name, bytes), self.work).map_err(sentence)?;
+        let entries = dump::table((name, bytes), self.work, MAX_ENTRIES).map_err(sentence)?;
         let what =
             "A table file (SST) of RocksDB: entries sorted by key group and key. It never changes.";
         Ok(FileContents::of(what).with_entries(entries))
@@ -146,7 +166,8 @@ impl Reader<'_> {
                 is_canonical,
             } => {
                 let bytes = read(stream)?;
-                let entries = dump::key_groups(&bytes, offsets, *is_canonical).map_err(sentence)?;
+                let entries = dump::key_groups(&bytes, offsets, *is_canonical, MAX_ENTRIES)
+                    .map_err(sentence)?;
                 let what = if *is_canonical {
                     "Keyed state in the canonical form, which every backend reads: key group after key group."
                 } else {
@@ -161,11 +182,10 @@ impl Reader<'_> {
                 let what = "The timers of windows, which this database had on the heap: key group after key group.";
                 let mut contents = FileContents::of(what);
                 contents.fact("Key groups", group_range(&timers.offsets));
-                for (group, timer) in dump::timers(&read(&timers.stream)?, &timers.offsets)
-                    .map_err(sentence)?
-                    .into_iter()
-                    .take(MAX_LINES)
-                {
+                let all =
+                    dump::timers(&read(&timers.stream)?, &timers.offsets).map_err(sentence)?;
+                contents.fact("Timers", all.len().to_string());
+                for (group, timer) in all.into_iter().take(MAX_LINES) {
                     contents.fact(timer, format!("key group {group}"));
                 }
                 Ok(contents)
@@ -280,7 +300,7 @@ impl Reader<'_> {
             let stream = found.stream();
             let bytes = stream.size_bytes();
             let what = match &found {
-                Found::RocksDb(name, _) => name.as_str(),
+                Found::RocksDb(file, _) => file.as_str(),
                 Found::Timers(_) => "timers",
                 Found::KeyGroups { .. } | Found::InFlight(_) => "keyed state",
             };
@@ -288,7 +308,14 @@ impl Reader<'_> {
                 None => {
                     contents.fact(name, format!("{what}: {bytes} B, in here"));
                     let inside = self.open(&found)?;
-                    contents = contents.with_entries(inside.entries);
+                    if matches!(found, Found::Timers(_)) {
+                        contents.facts.extend(inside.facts);
+                    }
+                    let parts = inside.parts.into_iter();
+                    contents.parts.extend(parts.map(|part| Part {
+                        name: format!("{name} · {what}"),
+                        ..part
+                    }));
                 }
                 Some(path) => contents.fact(name, format!("{what}: {bytes} B in {path}")),
             }

@@ -1,8 +1,10 @@
 //! Files that were there and are not any more, and why.
 
-use super::{StorageLook, checkpoint_of};
-use crate::engine::event::{EventKind, TraceEvent};
-use crate::engine::storage::StoredFile;
+use std::collections::BTreeMap;
+
+use super::{StorageLook, StoredLook, checkpoint_of};
+use crate::engine::event::{CommandOrigin, EventKind, TraceEvent};
+use crate::engine::storage::{self, StoredFile};
 use crate::model::{CheckpointId, Command};
 
 /// A file that is not there any more.
@@ -28,8 +30,8 @@ pub enum Why {
     JobEnded(Option<CheckpointId>),
     /// A shared file that no retained checkpoint refers to.
     Unused,
-    /// A person said so.
-    Person,
+    /// A command said so: a person's, or the script's.
+    Command(CommandOrigin),
     /// Not by this run.
     Unknown,
 }
@@ -57,17 +59,24 @@ impl Gone {
                 "Checkpoint {id} was the last that referred to it, and is older than every retained one."
             ),
             (Why::Unused, None) => {
-                "No completed checkpoint has ever referred to it: its checkpoint was aborted."
+                "No completed checkpoint has ever referred to it: the one that it was written for came to nothing."
                     .to_owned()
             }
-            (Why::Person, _) => "You deleted it.".to_owned(),
+            (Why::Command(CommandOrigin::Script(_)), _) => "The job’s script deleted it.".to_owned(),
+            (Why::Command(_), _) => "You deleted it.".to_owned(),
             (Why::Unknown, _) => "It was not deleted by this run.".to_owned(),
         }
     }
 }
 
-/// What `next` does not have of `last`, `events` being what has happened between them.
-pub(super) fn between(last: &StorageLook, next: &StorageLook, events: &[TraceEvent]) -> Vec<Gone> {
+/// What `next` does not have of `last`, `events` being what has happened between them. `last_users`: by file, the newest
+/// checkpoint that has ever referred to it.
+pub(super) fn between(
+    last: &StorageLook,
+    next: &StorageLook,
+    events: &[TraceEvent],
+    last_users: &BTreeMap<String, CheckpointId>,
+) -> Vec<Gone> {
     let is_lasting = |file: &&StoredFile| {
         let name = file.path.rsplit('/').next().unwrap_or_default();
         !name.starts_with('.') && !file.path.starts_with('.')
@@ -86,48 +95,29 @@ pub(super) fn between(last: &StorageLook, next: &StorageLook, events: &[TraceEve
         file: file.clone(),
         position: next.position,
         at_us: next.at_us,
-        why: why(&file.path, events),
-        last_used_by: last.stored.users(&file.path).last(),
+        why: why(&file.path, events, &next.stored),
+        last_used_by: last_users.get(&file.path).copied(),
     })
     .collect()
 }
 
-fn why(path: &str, events: &[TraceEvent]) -> Why {
-    let by_person = |event: &TraceEvent| match &event.kind {
+fn why(path: &str, events: &[TraceEvent], next: &StoredLook) -> Why {
+    let by_command = |event: &TraceEvent| match &event.kind {
         EventKind::CommandAccepted {
             command: Command::DeleteStored { path: doomed },
-            ..
+            by,
         } => {
-            path == doomed
-                || path
-                    .strip_prefix(doomed.as_str())
-                    .is_some_and(|rest| rest.starts_with('/'))
+            let rest = path.strip_prefix(doomed.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                .then_some(*by)
         }
-        _ => false,
+        _ => None,
     };
-    if events.iter().any(by_person) {
-        return Why::Person;
+    if let Some(by) = events.iter().find_map(by_command) {
+        return Why::Command(by);
     }
-    let has_ended = |event: &TraceEvent| matches!(event.kind, EventKind::DiscardedAtEnd { .. });
     match checkpoint_of(path) {
-        None if events.iter().any(has_ended) => Why::JobEnded(None),
-        None => {
-            let is_swept = |event: &TraceEvent| {
-                matches!(
-                    event.kind,
-                    EventKind::SharedDiscarded { .. }
-                        | EventKind::Subsumed { .. }
-                        | EventKind::DiscardedAtEnd { .. }
-                        | EventKind::Completed { .. }
-                        | EventKind::Aborted { .. }
-                )
-            };
-            if events.iter().any(is_swept) {
-                Why::Unused
-            } else {
-                Why::Unknown
-            }
-        }
+        None => why_shared(path, events, next),
         Some(id) => {
             let mut reasons = events.iter().filter_map(|event| match event.kind {
                 EventKind::Subsumed { checkpoint } if checkpoint == id => Some(Why::Subsumed(id)),
@@ -139,5 +129,33 @@ fn why(path: &str, events: &[TraceEvent]) -> Why {
             });
             reasons.next_back().unwrap_or(Why::Unknown)
         }
+    }
+}
+
+/// The run takes no shared file that a checkpoint which is still there refers to.
+fn why_shared(path: &str, events: &[TraceEvent], next: &StoredLook) -> Why {
+    if next.users(path).next().is_some() {
+        return Why::Unknown;
+    }
+    let has_ended = |event: &TraceEvent| matches!(event.kind, EventKind::DiscardedAtEnd { .. });
+    let is_told = |event: &TraceEvent| match &event.kind {
+        EventKind::SharedDiscarded { files } => {
+            files.iter().any(|name| storage::shared_path(name) == path)
+        }
+        _ => false,
+    };
+    // What was never acknowledged is swept without a word, when checkpoints are.
+    let is_sweep = |event: &TraceEvent| {
+        matches!(
+            event.kind,
+            EventKind::Subsumed { .. } | EventKind::Completed { .. } | EventKind::Aborted { .. }
+        )
+    };
+    if events.iter().any(has_ended) {
+        Why::JobEnded(None)
+    } else if events.iter().any(|event| is_told(event) || is_sweep(event)) {
+        Why::Unused
+    } else {
+        Why::Unknown
     }
 }

@@ -21,10 +21,10 @@ use crate::engine::storage::{CheckpointStorage, StoredFile};
 use crate::model::{CheckpointId, SubtaskId};
 
 pub(super) use contents::Reader;
-pub use contents::{FileContents, MAX_ENTRIES};
+pub use contents::{FileContents, MAX_ENTRIES, Part};
 pub use gone::{Gone, Why};
 pub use looks::Looks;
-pub use loss::Loss;
+pub use loss::{Counted, Loss};
 pub use references::{Reference, Role};
 
 /// One look, at one moment of a run.
@@ -46,10 +46,13 @@ pub struct StoredLook {
     /// All that is there, by path.
     pub files: Vec<StoredFile>,
     /// What each checkpoint that has a `_metadata` refers to; or why that cannot be read, as a sentence.
-    pub checkpoints: BTreeMap<CheckpointId, Result<Vec<Reference>, String>>,
+    pub checkpoints: BTreeMap<CheckpointId, Arc<References>>,
     /// Why the storage could not be read, as a sentence.
     pub trouble: Option<String>,
 }
+
+/// What a checkpoint refers to, or why its `_metadata` cannot be read, as a sentence.
+pub type References = Result<Vec<Reference>, String>;
 
 /// The working state of one subtask.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +78,8 @@ pub enum FileRef {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LookedInto {
     pub file: FileRef,
+    /// After so many events.
+    pub position: usize,
     pub at_us: u64,
     /// Or why it could not be read, as a sentence.
     pub contents: Result<FileContents, String>,
@@ -123,13 +128,22 @@ impl StoredLook {
         {
             return Arc::clone(last);
         }
-        let ids = storage.list().unwrap_or_default().into_iter();
-        Arc::new(Self {
+        let mut look = Self {
             folder,
-            checkpoints: ids.map(|id| (id, references::of(storage, id))).collect(),
+            checkpoints: BTreeMap::new(),
             files,
             trouble: None,
-        })
+        };
+        for id in storage.list().unwrap_or_default() {
+            let path = format!("chk-{id}/_metadata");
+            let known = last
+                .filter(|last| last.file(&path).is_some() && last.file(&path) == look.file(&path))
+                .and_then(|last| last.checkpoints.get(&id));
+            let references =
+                known.map_or_else(|| Arc::new(references::of(storage, id)), Arc::clone);
+            look.checkpoints.insert(id, references);
+        }
+        Arc::new(look)
     }
 
     #[must_use]
@@ -163,23 +177,18 @@ impl StoredLook {
 
     /// The checkpoints that refer to this file, oldest first.
     pub fn users<'a>(&'a self, path: &'a str) -> impl Iterator<Item = CheckpointId> + 'a {
-        let uses = |references: &Vec<Reference>| {
-            references
-                .iter()
-                .any(|reference| reference.path.as_deref() == Some(path))
-        };
-        let checkpoints = self.checkpoints.iter();
+        let uses = |reference: &Reference| reference.path.as_deref() == Some(path);
+        let checkpoints = self.checkpoints.keys();
         checkpoints
-            .filter(move |(_, references)| references.as_ref().is_ok_and(uses))
-            .map(|(id, _)| *id)
+            .copied()
+            .filter(move |id| self.references(*id).iter().any(uses))
     }
 
     /// What `checkpoint` has written anew, and what a restore from it reads, in bytes: with its own folder.
     #[must_use]
     pub fn sizes(&self, checkpoint: CheckpointId) -> (u64, u64) {
         let own: u64 = self.files_of(checkpoint).map(|file| file.size_bytes).sum();
-        let references = self.checkpoints.get(&checkpoint);
-        let references = references.into_iter().flatten().flatten();
+        let references = self.references(checkpoint);
         let (mut uploaded, mut needed) = (own, own);
         for reference in references {
             let is_elsewhere = |path: &String| checkpoint_of(path) != Some(checkpoint);
@@ -194,24 +203,33 @@ impl StoredLook {
         (uploaded, needed)
     }
 
-    /// What `checkpoint` needs and has not got: a file that is not there, or is shorter than what was written.
+    /// What `checkpoint` needs and has not got: a file that is not there, or is not as long as what was written.
     #[must_use]
     pub fn damage(&self, checkpoint: CheckpointId) -> Option<String> {
-        let references = match self.checkpoints.get(&checkpoint)? {
-            Ok(references) => references,
-            Err(error) => return Some(error.clone()),
-        };
-        references.iter().find_map(|reference| {
+        if let Err(error) = &**self.checkpoints.get(&checkpoint)? {
+            return Some(error.clone());
+        }
+        let mut references = self.references(checkpoint).iter();
+        references.find_map(|reference| {
             let path = reference.path.as_deref()?;
             match self.file(path) {
                 None => Some(format!("{path} is missing.")),
-                Some(file) if file.size_bytes < reference.size_bytes => Some(format!(
-                    "{path} holds {} of {} bytes.",
+                Some(file) if file.size_bytes != reference.size_bytes => Some(format!(
+                    "{path} holds {} bytes, and {} were written.",
                     file.size_bytes, reference.size_bytes
                 )),
                 Some(_) => None,
             }
         })
+    }
+
+    /// What a checkpoint refers to; nothing, if its `_metadata` is not there or cannot be read.
+    #[must_use]
+    pub fn references(&self, checkpoint: CheckpointId) -> &[Reference] {
+        match self.checkpoints.get(&checkpoint).map(|it| &**it) {
+            Some(Ok(references)) => references,
+            Some(Err(_)) | None => &[],
+        }
     }
 }
 
@@ -231,9 +249,17 @@ pub fn local(stepper: &Stepper, last: &[Arc<LocalLook>]) -> Vec<Arc<LocalLook>> 
             .local()
             .map_err(|error| format!("The working state cannot be read: {error}.")),
     });
-    let same = |look: LocalLook| {
-        let known = last.iter().find(|known| ***known == look);
-        known.map_or_else(|| Arc::new(look), Arc::clone)
+    let same = |mut look: LocalLook| {
+        let known = last.iter().find(|known| known.subtask == look.subtask);
+        if let Some(known) = known {
+            if **known == look {
+                return Arc::clone(known);
+            }
+            if let (Ok(state), Ok(last)) = (&mut look.state, &known.state) {
+                state.share(last);
+            }
+        }
+        Arc::new(look)
     };
     looks.map(same).collect()
 }

@@ -3,13 +3,12 @@
 use egui::{RichText, Ui};
 
 use crate::model::CheckpointId;
-use crate::run::Run;
-use crate::run::xray::{
-    FileContents, FileRef, LookedInto, MAX_ENTRIES, Role, StorageLook, StoredLook,
-};
+use crate::run::xray::{FileContents, FileRef, LookedInto, Role, StorageLook, StoredLook};
+use crate::run::{Run, RunAction};
 
 use super::super::command::{Dialog, Selection, UiCommand};
 use super::super::figures::{bytes, count, seconds};
+use super::super::panels::{FileIndex, Known};
 use super::super::theme::{Theme, semibold, size};
 use super::super::widgets::{
     ActionButton, Emphasis, figure, section, sentence, small_print, title,
@@ -110,7 +109,7 @@ fn stored_ui(
     } else {
         file_figures(ui, inspector, facts.look, path, commands)
     };
-    let loss = stored.loss_of(path, &inspector.scene.view.store);
+    let loss = stored.loss_of(path, &facts.run.counted());
     section(
         ui,
         if is_there {
@@ -124,11 +123,7 @@ fn stored_ui(
         sentence(
             ui,
             &words,
-            if loss.lost.is_empty() {
-                theme.ok
-            } else {
-                theme.warn
-            },
+            if loss.is_none() { theme.ok } else { theme.warn },
         );
         ui.add_space(4.0);
         let button = ActionButton {
@@ -137,6 +132,8 @@ fn stored_ui(
             ..Default::default()
         };
         if button.ui(ui).clicked() {
+            // Time stands while a person thinks, so that what is told stays true.
+            commands.push(UiCommand::Act(RunAction::Pause));
             commands.push(UiCommand::Show(Dialog::DeleteStored {
                 path: path.to_owned(),
                 consequences: words,
@@ -188,7 +185,8 @@ fn folder_figures(
     if !stored.folders().contains(&id) {
         return false;
     }
-    if let Some(Ok(references)) = stored.checkpoints.get(&id) {
+    let references = stored.references(id);
+    if stored.checkpoints.contains_key(&id) {
         let (uploaded, needed) = stored.sizes(id);
         figure(ui, "Uploaded anew (measured)", &bytes(uploaded));
         figure(ui, "Needed for a restore", &bytes(needed));
@@ -241,27 +239,27 @@ fn file_figures(
         Some(file) => figure(ui, "Size (measured)", &bytes(file.size_bytes)),
         None => sentence(ui, "It is missing.", theme.error),
     }
-    let users: Vec<CheckpointId> = stored.users(path).collect();
-    if !users.is_empty() {
+    if stored.users(path).next().is_some() {
         section(ui, "Checkpoints that refer to it");
     }
-    let created_by = created_by(stored, path);
-    for id in users.iter().copied() {
+    let index = FileIndex::of(stored);
+    let known = index.get(path);
+    for (id, created_by) in known.into_iter().flat_map(|known| &known.users) {
         let name = format!("Checkpoint {id}");
-        let detail = if created_by == Some(id) {
+        let detail = if created_by == id {
             "uploaded it"
         } else {
             "reuses it"
         };
         let target = Selection::File(FileRef::Stored(format!("chk-{id}")));
-        linked_row(ui, (&name, detail), theme.checkpoint(id), target, commands);
+        linked_row(ui, (&name, detail), theme.checkpoint(*id), target, commands);
     }
-    if let Some(id) = created_by.filter(|id| !users.contains(id)) {
+    if let Some(id) = known.and_then(Known::gone_creator) {
         let words =
             format!("Uploaded by checkpoint {id}, which is gone. What others refer to stays.");
         small_print(ui, &words);
     }
-    if file.is_some() && created_by.is_none() && !path.ends_with("/_metadata") {
+    if file.is_some() && known.is_none() && !path.ends_with("/_metadata") {
         let pending = inspector.scene.pending().map(|checkpoint| checkpoint.id);
         let words = match pending {
             Some(id) => {
@@ -272,19 +270,6 @@ fn file_figures(
         small_print(ui, &words);
     }
     file.is_some()
-}
-
-fn created_by(stored: &StoredLook, path: &str) -> Option<CheckpointId> {
-    let references = stored.checkpoints.iter();
-    let mut found = references.filter_map(|(id, references)| {
-        let mut references = references.iter().flatten();
-        let reference = references.find(|reference| reference.path.as_deref() == Some(path))?;
-        Some(match &reference.role {
-            Role::Table { created_by, .. } => *created_by,
-            Role::KeyGroups | Role::Private(_) | Role::Timers | Role::InFlight => *id,
-        })
-    });
-    found.next()
 }
 
 fn contents_ui(ui: &mut Ui, facts: StorageFacts<'_>, file: &FileRef) {
@@ -307,9 +292,9 @@ fn contents_ui(ui: &mut Ui, facts: StorageFacts<'_>, file: &FileRef) {
         },
         Ok(contents) => {
             sentence(ui, &contents.what, theme.text_soft);
-            if facts.is_past {
-                let now = format!("Read at {}, the newest moment.", seconds(looked.at_us));
-                small_print(ui, &now);
+            let is_working_state = matches!(file, FileRef::Local { table: None, .. });
+            if facts.is_past || is_working_state {
+                small_print(ui, &format!("Read at {}.", seconds(looked.at_us)));
             }
             facts_ui(ui, contents);
             entries_ui(ui, contents);
@@ -327,28 +312,30 @@ fn facts_ui(ui: &mut Ui, contents: &FileContents) {
     }
 }
 
-/// Key group by key group.
+/// Stream by stream, and key group by key group.
 fn entries_ui(ui: &mut Ui, contents: &FileContents) {
     let theme = Theme::of(ui.ctx());
-    let mut group = None;
-    for entry in &contents.entries {
-        if group != Some(entry.key_group) {
-            group = Some(entry.key_group);
-            ui.add_space(4.0);
-            let words = format!("Key group {} · {}", entry.key_group, entry.state);
-            ui.label(
-                RichText::new(words)
-                    .font(semibold(size::SECONDARY))
-                    .color(theme.dim),
+    for part in &contents.parts {
+        if !part.name.is_empty() && part.entries.count > 0 {
+            section(ui, &part.name);
+        }
+        let mut group = None;
+        for entry in &part.entries.first {
+            if group != Some(entry.key_group) {
+                group = Some(entry.key_group);
+                ui.add_space(4.0);
+                let words = format!("Key group {} · {}", entry.key_group, entry.state);
+                let words = RichText::new(words).font(semibold(size::SECONDARY));
+                ui.label(words.color(theme.dim));
+            }
+            figure(ui, &entry.key, &entry.value);
+        }
+        let (shown, all) = (part.entries.first.len(), part.entries.count);
+        if all > shown {
+            small_print(
+                ui,
+                &format!("{all} entries in all; the first {shown} are shown."),
             );
         }
-        figure(ui, &entry.key, &entry.value);
-    }
-    if contents.entry_count > contents.entries.len() {
-        let words = format!(
-            "{} entries in all; the first {MAX_ENTRIES} are shown.",
-            contents.entry_count
-        );
-        small_print(ui, &words);
     }
 }

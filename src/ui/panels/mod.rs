@@ -18,6 +18,7 @@ use super::timeline::{TimelineView, timeline_ui};
 use super::widgets::tab_button;
 
 pub use checkpoints::{checkpoints_ui, facts};
+pub use storage::{FileIndex, Known};
 
 /// What the views show of a run.
 pub struct PanelView<'a> {

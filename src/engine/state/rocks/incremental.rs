@@ -28,6 +28,16 @@ impl Uploads {
         Arc::clone(&self.confirmed)
     }
 
+    /// All that is uploaded and not known to be gone, the confirmed ones first.
+    pub(super) fn all(&self) -> Vec<(String, SharedFile)> {
+        let maps = std::iter::once(&self.confirmed).chain(self.unconfirmed.values());
+        let mut all = SharedFiles::new();
+        for (name, file) in maps.flat_map(|files| files.iter()) {
+            all.entry(name.clone()).or_insert_with(|| file.clone());
+        }
+        all.into_iter().collect()
+    }
+
     /// The database was opened from these files of a checkpoint of this run.
     pub(super) fn restored(files: &[(String, SharedFile)]) -> Self {
         Self {

@@ -23,8 +23,8 @@ use super::declared::Declared;
 use super::folder::OwnedFolder;
 use super::ttl::Deadline;
 use super::{BackendSetup, Compaction, Memtable, OwnedGroups, StateError, Window, add_exactly};
-use crate::engine::storage::KeyedStateHandle;
 use crate::engine::storage::bytes::Malformed;
+use crate::engine::storage::{KeyedStateHandle, SharedFile};
 use crate::model::{CheckpointId, Decimal, EventTime, Key, TimeWindow};
 
 use database::{Database, prefix};
@@ -270,6 +270,16 @@ impl RocksDbBackend {
     /// What is not yet in a file.
     pub(super) fn memtable(&self) -> Result<Memtable, StateError> {
         self.db.memtable()
+    }
+
+    /// What the checkpoint storage has of the files; see [`crate::engine::state::LocalState::uploads`].
+    pub(super) fn uploaded(&self) -> Vec<(String, SharedFile)> {
+        self.uploads.all()
+    }
+
+    /// None: they are in the database.
+    pub(super) fn timers_on_heap(&self) -> Option<u64> {
+        self.timers.count()
     }
 
     /// Where the database lies.

@@ -40,6 +40,14 @@ pub(super) enum Timers {
 }
 
 impl Timers {
+    /// How many are on the heap; none: they are in the database.
+    pub(super) fn count(&self) -> Option<u64> {
+        match self {
+            Self::InDatabase { .. } => None,
+            Self::OnHeap(groups) => Some(groups.iter().map(|timers| timers.len() as u64).sum()),
+        }
+    }
+
     pub(super) fn new(service: TimerService, owned: OwnedGroups) -> Self {
         match service {
             TimerService::RocksDb => Self::InDatabase {

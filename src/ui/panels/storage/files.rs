@@ -2,56 +2,46 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{CheckpointId, SubtaskId, Uid};
+use crate::model::{CheckpointId, SubtaskId};
 use crate::run::xray::{Reference, Role, StoredLook};
 
+use super::super::super::figures::list;
 use super::super::super::scene::Scene;
 
 /// The references of all checkpoints, by what they refer to.
 pub struct FileIndex<'a> {
     by_path: BTreeMap<&'a str, Known<'a>>,
-    /// By operator, subtask and RocksDB's name: the checkpoint that has uploaded it, and where it lies, unless that is inside
-    /// of a metadata.
-    tables: BTreeMap<(&'a Uid, u32, &'a str), (CheckpointId, Option<&'a str>)>,
 }
 
 /// What is known of a file that checkpoints refer to.
 pub struct Known<'a> {
     pub reference: &'a Reference,
-    /// Oldest first.
-    pub users: Vec<CheckpointId>,
+    /// Oldest first, each with the checkpoint that has uploaded it, as this one knows. (What was not known to be complete is
+    /// uploaded again.)
+    pub users: Vec<(CheckpointId, CheckpointId)>,
 }
 
 impl<'a> FileIndex<'a> {
     #[must_use]
     pub fn of(look: &'a StoredLook) -> Self {
-        let mut index = Self {
-            by_path: BTreeMap::new(),
-            tables: BTreeMap::new(),
-        };
-        for (id, references) in &look.checkpoints {
-            for reference in references.iter().flatten() {
-                index.put(*id, reference);
+        let mut by_path: BTreeMap<&'a str, Known<'a>> = BTreeMap::new();
+        for id in look.checkpoints.keys() {
+            for reference in look.references(*id) {
+                let Some(path) = &reference.path else {
+                    continue;
+                };
+                let created_by = match &reference.role {
+                    Role::Table { created_by, .. } => *created_by,
+                    Role::KeyGroups | Role::Private(_) | Role::Timers | Role::InFlight => *id,
+                };
+                let known = by_path.entry(path).or_insert(Known {
+                    reference,
+                    users: Vec::new(),
+                });
+                known.users.push((*id, created_by));
             }
         }
-        index
-    }
-
-    fn put(&mut self, id: CheckpointId, reference: &'a Reference) {
-        let path = reference.path.as_deref();
-        if let Role::Table { name, created_by } = &reference.role {
-            let key = (&reference.uid, reference.subtask, name.as_str());
-            self.tables.entry(key).or_insert((*created_by, path));
-        }
-        if let Some(path) = path {
-            let known = self.by_path.entry(path).or_insert(Known {
-                reference,
-                users: Vec::new(),
-            });
-            if known.users.last() != Some(&id) {
-                known.users.push(id);
-            }
-        }
+        Self { by_path }
     }
 
     #[must_use]
@@ -66,27 +56,56 @@ impl<'a> FileIndex<'a> {
             .filter(|(path, _)| is_shared(path))
             .map(|(path, known)| (*path, known))
     }
-
-    /// Who has uploaded a table file of a subtask's database, and where it lies; none: no completed checkpoint refers to
-    /// it.
-    #[must_use]
-    pub fn table(
-        &self,
-        (uid, subtask, name): (&Uid, u32, &str),
-    ) -> Option<(CheckpointId, Option<&'a str>)> {
-        self.tables.get(&(uid, subtask, name)).copied()
-    }
 }
 
 impl Known<'_> {
-    /// The checkpoint that has uploaded it, as far as its references tell.
+    /// The checkpoint that has uploaded it first.
     #[must_use]
     pub fn created_by(&self) -> CheckpointId {
-        match &self.reference.role {
-            Role::Table { created_by, .. } => *created_by,
-            Role::KeyGroups | Role::Private(_) | Role::Timers | Role::InFlight => {
-                self.users.first().copied().unwrap_or(CheckpointId(0))
-            }
+        let creators = self.users.iter().map(|(_, created_by)| *created_by);
+        creators.min().unwrap_or(CheckpointId(0))
+    }
+
+    /// The same, if it does not refer to it (any more).
+    #[must_use]
+    pub fn gone_creator(&self) -> Option<CheckpointId> {
+        let creator = self.created_by();
+        let is_user = self.users.iter().any(|(id, _)| *id == creator);
+        (!is_user).then_some(creator)
+    }
+
+    /// Whether `checkpoint` has uploaded it anew; none: it does not refer to it.
+    #[must_use]
+    pub fn is_new_in(&self, checkpoint: CheckpointId) -> Option<bool> {
+        let (_, created_by) = self.users.iter().find(|(id, _)| *id == checkpoint)?;
+        Some(*created_by == checkpoint)
+    }
+
+    /// `Uploaded by checkpoint 3; 4 and 5 refer to it.`
+    #[must_use]
+    pub fn words(&self) -> String {
+        let creator = self.created_by();
+        let others = self.users.iter().filter(|(id, _)| *id != creator);
+        let others: Vec<String> = others
+            .map(|(id, created_by)| {
+                let again = if created_by == id {
+                    " (which has uploaded it again)"
+                } else {
+                    ""
+                };
+                format!("{id}{again}")
+            })
+            .collect();
+        match others.len() {
+            0 => format!("Uploaded by checkpoint {creator}."),
+            1 => format!(
+                "Uploaded by checkpoint {creator}; {} refers to it.",
+                others[0]
+            ),
+            _ => format!(
+                "Uploaded by checkpoint {creator}; {} refer to it.",
+                list(&others)
+            ),
         }
     }
 }

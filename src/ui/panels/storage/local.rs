@@ -3,13 +3,13 @@
 use egui::{Rect, pos2, vec2};
 
 use crate::engine::state::{LocalState, TableFile};
+use crate::engine::storage::shared_path;
 use crate::model::SubtaskId;
 use crate::run::xray::FileRef;
 
 use super::super::super::figures::{bytes, count};
 use super::super::super::theme::Theme;
 use super::StorageView;
-use super::files::FileIndex;
 use super::picture::{Card, CardKind, HEADER, Label, PADDING, Picture};
 use super::tile::{GAP, HEIGHT, Kind, Tile};
 
@@ -19,18 +19,12 @@ const TABLE: f32 = 120.0;
 
 impl Picture {
     /// The cards of the working state, one below the other. Returns where they end.
-    pub(super) fn put_local(
-        &mut self,
-        view: &StorageView<'_>,
-        index: &FileIndex<'_>,
-        column: Rect,
-        theme: &Theme,
-    ) -> f32 {
+    pub(super) fn put_local(&mut self, view: &StorageView<'_>, column: Rect, theme: &Theme) -> f32 {
         let mut top = column.top();
         for look in &view.look.local {
             let card = column.with_min_y(top);
             let bottom = match &look.state {
-                Ok(state) => self.put_state(view, index, (look.subtask, state), card, theme),
+                Ok(state) => self.put_state((look.subtask, state), card, theme),
                 Err(error) => {
                     let row = Rect::from_min_size(
                         card.min + vec2(PADDING, HEADER),
@@ -66,8 +60,6 @@ impl Picture {
     /// Returns where the last row ends.
     fn put_state(
         &mut self,
-        view: &StorageView<'_>,
-        index: &FileIndex<'_>,
         (subtask, state): (SubtaskId, &LocalState),
         card: Rect,
         theme: &Theme,
@@ -89,7 +81,7 @@ impl Picture {
                 name: "hash maps".to_owned(),
                 size_bytes: state.size_bytes,
                 stripe: None,
-                kind: Kind::Memory,
+                kind: Kind::Logical,
                 uploaded_as: None,
                 words: "Working state on the heap: hash maps, by key group. Click to see what is in them."
                     .to_owned(),
@@ -110,6 +102,13 @@ impl Picture {
                 .to_owned(),
         });
         let mut bottom = rect.bottom();
+        if let Some(timers) = state.timers {
+            let row = rows.next_row("timers", self);
+            let words =
+                format!("{timers} on the heap, copied in the synchronous part of a snapshot");
+            self.labels.push(Label::dim(row, &words));
+            bottom = row.bottom();
+        }
         let mut levels: Vec<u32> = state.tables.iter().map(|table| table.level).collect();
         levels.sort_unstable();
         levels.dedup();
@@ -124,7 +123,7 @@ impl Picture {
                     x = start;
                 }
                 let rect = Rect::from_min_size(pos2(x, row.top()), vec2(TABLE, HEIGHT));
-                let tile = table_tile(view, index, (subtask, table), rect, theme);
+                let tile = table_tile((subtask, state, table), rect, theme);
                 self.tiles.push(tile);
                 x += TABLE + GAP;
             }
@@ -157,14 +156,11 @@ impl Rows {
 }
 
 fn table_tile(
-    view: &StorageView<'_>,
-    index: &FileIndex<'_>,
-    (subtask, table): (SubtaskId, &TableFile),
+    (subtask, state, table): (SubtaskId, &LocalState, &TableFile),
     rect: Rect,
     theme: &Theme,
 ) -> Tile {
-    let plan = view.scene.plan.subtask(subtask);
-    let uploaded = index.table((&plan.uid, plan.index, &table.name));
+    let uploaded = state.upload_of(&table.name);
     let range = table.range().map(|[first, last]| {
         format!(
             "key group {} key {} to key group {} key {}",
@@ -172,9 +168,11 @@ fn table_tile(
         )
     });
     let told = match uploaded {
-        Some((id, Some(_))) => format!("Checkpoint {id} has uploaded it."),
-        Some((id, None)) => format!("It lies inside the _metadata of checkpoint {id}."),
-        None => "No completed checkpoint has it yet.".to_owned(),
+        Some(file) if file.stream.shared_name().is_some() => {
+            format!("Checkpoint {} has uploaded it.", file.created_by)
+        }
+        Some(_) => "It is so small that it lies inside the _metadata.".to_owned(),
+        None => "No checkpoint that is known to be complete has it.".to_owned(),
     };
     Tile {
         rect,
@@ -184,9 +182,11 @@ fn table_tile(
         },
         name: table.name.trim_end_matches(".sst").to_owned(),
         size_bytes: table.size_bytes,
-        stripe: uploaded.map(|(id, _)| theme.checkpoint(id)),
+        stripe: uploaded.map(|file| theme.checkpoint(file.created_by)),
         kind: Kind::File,
-        uploaded_as: uploaded.and_then(|(_, path)| path.map(str::to_owned)),
+        uploaded_as: uploaded
+            .and_then(|file| file.stream.shared_name())
+            .map(shared_path),
         words: format!(
             "{}: {}, {}. {} {told}",
             table.name,

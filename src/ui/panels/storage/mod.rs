@@ -19,6 +19,7 @@ use super::super::paint::text_in;
 use super::super::scene::Scene;
 use super::super::theme::{Theme, regular, semibold, size};
 use super::empty_ui;
+pub use files::{FileIndex, Known};
 use picture::Picture;
 
 /// What the view is drawn from.

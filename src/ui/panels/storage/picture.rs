@@ -6,7 +6,7 @@ use crate::model::{CheckpointId, SubtaskId};
 use crate::recording::view::CheckpointStatus;
 use crate::run::xray::{FileRef, Gone};
 
-use super::super::super::figures::{bytes, list};
+use super::super::super::figures::bytes;
 use super::super::super::theme::Theme;
 use super::StorageView;
 use super::files::{FileIndex, is_shared, tile_name};
@@ -127,7 +127,7 @@ impl Picture {
         let columns = Columns::of(area);
         let mut picture = Self::default();
         let local = Columns::rect(columns.local, area.top());
-        let mut bottom = picture.put_local(view, &index, local, theme);
+        let mut bottom = picture.put_local(view, local, theme);
         let stored = Columns::rect(columns.checkpoints, area.top());
         bottom = bottom.max(picture.put_checkpoints(view, &index, stored, theme));
         let shared = Columns::rect(columns.shared, area.top());
@@ -216,7 +216,11 @@ impl Picture {
                 name: tile_name(view.scene, &file.path, known),
                 size_bytes: file.size_bytes,
                 stripe: is_complete.then(|| theme.checkpoint(id)),
-                kind: Kind::File,
+                kind: if known.is_some_and(|it| it.reference.size_bytes != file.size_bytes) {
+                    Kind::Torn
+                } else {
+                    Kind::File
+                },
                 uploaded_as: None,
                 words: format!(
                     "{}, {}. Click to see what is in it.",
@@ -256,6 +260,10 @@ impl Picture {
     ) -> f32 {
         let stored = &view.look.stored;
         let present = stored.files.iter().filter(|file| is_shared(&file.path));
+        let is_whole = |path: &str, size_bytes: u64| {
+            let known = index.get(path);
+            known.is_none_or(|known| known.reference.size_bytes == size_bytes)
+        };
         let mut files: Vec<(&str, Option<u64>)> = present
             .map(|file| (file.path.as_str(), Some(file.size_bytes)))
             .collect();
@@ -275,7 +283,7 @@ impl Picture {
                 pos2(column.right() - PADDING, top + HEIGHT),
             );
             let told = match known {
-                Some(known) => users_text(known.created_by(), &known.users),
+                Some(known) => known.words(),
                 None => "No completed checkpoint refers to it (yet).".to_owned(),
             };
             self.tiles.push(Tile {
@@ -284,10 +292,10 @@ impl Picture {
                 name: tile_name(view.scene, path, known),
                 size_bytes: size_bytes.unwrap_or(0),
                 stripe: known.map(|known| theme.checkpoint(known.created_by())),
-                kind: if size_bytes.is_some() {
-                    Kind::File
-                } else {
-                    Kind::Missing
+                kind: match size_bytes {
+                    None => Kind::Missing,
+                    Some(size_bytes) if !is_whole(path, *size_bytes) => Kind::Torn,
+                    Some(_) => Kind::File,
                 },
                 uploaded_as: None,
                 words: format!("{path}. {told}"),
@@ -313,16 +321,16 @@ impl Picture {
                 let FileRef::Stored(path) = &tile.file else {
                     continue;
                 };
-                let known = index
-                    .get(path)
-                    .filter(|known| is_shared(path) && known.users.contains(id));
-                let Some(known) = known else { continue };
+                let known = index.get(path).filter(|_| is_shared(path));
+                let Some(is_new) = known.and_then(|known| known.is_new_in(*id)) else {
+                    continue;
+                };
                 self.lines.push(Line {
                     from: pos2(card.rect.right(), card.rect.top() + HEADER / 2.0),
                     to: tile.rect.left_center(),
                     checkpoint: *id,
                     path: path.clone(),
-                    is_new: known.created_by() == *id,
+                    is_new,
                 });
             }
         }
@@ -411,24 +419,4 @@ fn checkpoint_detail(view: &StorageView<'_>, id: CheckpointId) -> String {
     }
     let (uploaded, needed) = stored.sizes(id);
     format!("uploaded {} · needs {}", bytes(uploaded), bytes(needed))
-}
-
-/// `Uploaded by checkpoint 3; 4 and 5 refer to it, too.`
-pub fn users_text(created_by: CheckpointId, users: &[CheckpointId]) -> String {
-    let others: Vec<String> = users
-        .iter()
-        .filter(|id| **id != created_by)
-        .map(ToString::to_string)
-        .collect();
-    match others.len() {
-        0 => format!("Uploaded by checkpoint {created_by}."),
-        1 => format!(
-            "Uploaded by checkpoint {created_by}; {} refers to it.",
-            others[0]
-        ),
-        _ => format!(
-            "Uploaded by checkpoint {created_by}; {} refer to it.",
-            list(&others)
-        ),
-    }
 }

@@ -88,7 +88,6 @@ impl Picture {
             response.widget_info(|| WidgetInfo::selected(Role::Button, true, is_chosen, name));
             if response.clicked() {
                 commands.push(UiCommand::Select(Selection::File(file.clone())));
-                commands.push(UiCommand::Act(RunAction::LookInto(file.clone())));
             }
             if response.hovered() || response.has_focus() {
                 pointed = Some(file);

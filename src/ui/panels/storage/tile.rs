@@ -19,10 +19,14 @@ const RADIUS: f32 = 5.0;
 pub enum Kind {
     /// A file of its own.
     File,
-    /// In memory only, or inside another file.
+    /// In memory only.
     Memory,
-    /// A checkpoint refers to it, and it is not there, or too short.
+    /// The same, its size being that of the entries alone.
+    Logical,
+    /// A checkpoint refers to it, and it is not there.
     Missing,
+    /// It is not as long as what was written.
+    Torn,
 }
 
 /// A tile in its place.
@@ -47,6 +51,9 @@ impl Tile {
     pub fn detail(&self) -> String {
         match self.kind {
             Kind::Missing => "missing".to_owned(),
+            Kind::Torn => format!("torn, {}", bytes(self.size_bytes)),
+            // What the entries would take in a file, not what the hash maps do in memory.
+            Kind::Logical => format!("{} logical", bytes(self.size_bytes)),
             Kind::File | Kind::Memory => bytes(self.size_bytes),
         }
     }
@@ -68,7 +75,7 @@ pub fn paint_tile(
     };
     let line = match (is_selected, tile.kind) {
         (true, _) => Stroke::new(1.5, theme.accent),
-        (false, Kind::Missing) => Stroke::new(1.5, theme.error),
+        (false, Kind::Missing | Kind::Torn) => Stroke::new(1.5, theme.error),
         (false, _) => Stroke::new(
             1.0,
             if emphasis {
@@ -79,8 +86,8 @@ pub fn paint_tile(
         ),
     };
     match tile.kind {
-        Kind::File => framed(painter, rect, RADIUS, fill, line),
-        Kind::Memory | Kind::Missing => {
+        Kind::File | Kind::Torn => framed(painter, rect, RADIUS, fill, line),
+        Kind::Memory | Kind::Logical | Kind::Missing => {
             filled(painter, rect, RADIUS, fill);
             dashed_frame(painter, rect, RADIUS, line);
         }
@@ -90,7 +97,7 @@ pub fn paint_tile(
         filled(painter, stripe_rect, 2.0, stripe);
     }
     let inner = Rect::from_min_max(rect.min + vec2(15.0, 0.0), rect.max - vec2(8.0, 0.0));
-    let ink = if tile.kind == Kind::Missing {
+    let ink = if matches!(tile.kind, Kind::Missing | Kind::Torn) {
         theme.error
     } else {
         theme.dim
