@@ -17,7 +17,7 @@ const MAX_GONE: usize = 2_048;
 /// All looks so far, oldest first.
 #[derive(Clone, Debug, Default)]
 pub struct Looks {
-    looks: Vec<StorageLook>,
+    taken: Vec<StorageLook>,
     gone: Vec<Gone>,
     /// Of each shared file that is there: the newest checkpoint that has ever referred to it.
     last_users: BTreeMap<String, CheckpointId>,
@@ -26,7 +26,7 @@ pub struct Looks {
 impl Looks {
     /// The next one. `events` are those of the recording up to it, and perhaps more.
     pub fn push(&mut self, look: StorageLook, events: &[TraceEvent]) {
-        let last = self.looks.last();
+        let last = self.taken.last();
         if last.is_some_and(|last| last.stored == look.stored && last.local == look.local) {
             return;
         }
@@ -38,9 +38,9 @@ impl Looks {
         let replaces = last.is_some_and(|last| last.position == look.position);
         self.note_users(&look.stored);
         if replaces {
-            self.looks.pop();
+            self.taken.pop();
         }
-        self.looks.push(look);
+        self.taken.push(look);
         self.thin();
     }
 
@@ -59,9 +59,9 @@ impl Looks {
 
     /// Every other one of the older half goes when there are too many.
     fn thin(&mut self) {
-        if self.looks.len() > MAX_LOOKS {
+        if self.taken.len() > MAX_LOOKS {
             let mut place = 0;
-            self.looks.retain(|_| {
+            self.taken.retain(|_| {
                 place += 1;
                 place > MAX_LOOKS / 2 || place % 2 == 1
             });
@@ -73,7 +73,7 @@ impl Looks {
     /// What was true after so many events: the newest look that was taken until then.
     #[must_use]
     pub fn at(&self, position: usize) -> Option<&StorageLook> {
-        self.looks[..self.until(position)].last()
+        self.taken[..self.until(position)].last()
     }
 
     /// The files that were gone by then, latest first.
@@ -87,18 +87,18 @@ impl Looks {
     pub fn prefix(&self, position: usize) -> Self {
         let until = self.gone.partition_point(|gone| gone.position <= position);
         let mut prefix = Self {
-            looks: self.looks[..self.until(position)].to_vec(),
+            taken: self.taken[..self.until(position)].to_vec(),
             gone: self.gone[..until].to_vec(),
             last_users: BTreeMap::new(),
         };
-        for look in &self.looks[..self.until(position)] {
+        for look in &self.taken[..self.until(position)] {
             prefix.note_users(&look.stored);
         }
         prefix
     }
 
     fn until(&self, position: usize) -> usize {
-        self.looks.partition_point(|look| look.position <= position)
+        self.taken.partition_point(|look| look.position <= position)
     }
 }
 
@@ -130,7 +130,7 @@ mod tests {
         for position in 0..count {
             looks.push(look(position, position % 2), &[]);
         }
-        assert!(looks.looks.len() <= MAX_LOOKS && looks.gone.len() <= MAX_GONE);
+        assert!(looks.taken.len() <= MAX_LOOKS && looks.gone.len() <= MAX_GONE);
         for position in (0..count).step_by(97) {
             let found = looks.at(position).map(|look| look.position);
             assert!(found.is_some_and(|found| found <= position));
