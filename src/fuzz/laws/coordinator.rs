@@ -276,10 +276,10 @@ pub fn store(history: &History) -> Vec<Violation> {
                     0
                 };
                 // What is newer than the latest belongs to a course that was given up.
-                let mut order: Vec<CheckpointId> = store.clone();
-                order.retain(|id| Some(id) <= store.last());
-                order.sort_unstable();
-                let older = order.iter().rev().nth(tries).copied();
+                let mut in_turn: Vec<CheckpointId> = store.clone();
+                in_turn.retain(|id| Some(id) <= store.last());
+                in_turn.sort_unstable();
+                let older = in_turn.iter().rev().nth(tries).copied();
                 if tries > 0 && *checkpoint != older {
                     let text = format!("after {tries} tries the job falls back to {checkpoint:?}");
                     found.push(violation(16, at, text));
