@@ -9,6 +9,7 @@ mod cells;
 mod database;
 mod incremental;
 mod inside;
+mod options;
 mod restore;
 mod snapshot;
 mod tables;

@@ -2,6 +2,7 @@
 //! each refers to. All of it was read from the state backends and the storage, at a moment that is told.
 
 mod files;
+mod gone;
 mod local;
 mod picture;
 mod show;

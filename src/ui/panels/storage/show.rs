@@ -17,7 +17,8 @@ use super::super::super::paint::{
 };
 use super::super::super::theme::{Theme, medium, regular, semibold, size, space};
 use super::super::super::widgets::plate_line;
-use super::picture::{Card, CardKind, GoneRow, HEADER, Line, PADDING, Picture};
+use super::gone::GoneRow;
+use super::picture::{Card, CardKind, HEADER, Line, PADDING, Picture};
 use super::tile::{Tile, paint_tile};
 use super::{StorageView, is_selected};
 
