@@ -6,7 +6,7 @@ use egui::{
 };
 
 use super::icons::{Icon, paint_icon};
-use super::paint::{filled, framed, text_in};
+use super::paint::{elided, filled, framed, text_in};
 use super::theme::{Theme, ThemeKind, medium, regular, semibold, size, space};
 
 pub const BUTTON_HEIGHT: f32 = 32.0;
@@ -292,15 +292,24 @@ pub fn field<R>(ui: &mut Ui, label: &str, input: impl FnOnce(&mut Ui) -> R) -> R
 pub fn figure(ui: &mut Ui, name: &str, value: &str) {
     let theme = Theme::of(ui.ctx());
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 22.0), Sense::hover());
+    // A long value leaves the name what it needs, up to two fifths.
+    let named = elided(
+        ui.painter(),
+        name,
+        regular(12.5),
+        theme.dim,
+        rect.width() * 0.4,
+    );
+    let told = rect.with_min_x(rect.left() + named.size().x + 8.0);
     let used = text_in(
         ui.painter(),
-        rect,
+        told,
         Align::Max,
         value,
         medium(12.5),
         theme.text,
     );
-    let room = Rect::from_min_max(rect.min, pos2(used.left() - 8.0, rect.bottom()));
+    let room = rect.with_max_x(used.left() - 8.0);
     text_in(
         ui.painter(),
         room,
@@ -309,8 +318,12 @@ pub fn figure(ui: &mut Ui, name: &str, value: &str) {
         regular(12.5),
         theme.dim,
     );
+    let is_cut = used.width() > told.width() - 1.0;
     let label = format!("{name}: {value}");
     response.widget_info(|| WidgetInfo::labeled(Role::Label, true, &label));
+    if is_cut {
+        response.on_hover_text(label);
+    }
 }
 
 /// Small print.

@@ -115,7 +115,7 @@ impl Reader<'_> {
         };
         let state = keyed.local().map_err(sentence)?;
         let Some(name) = table else {
-            let what = "All the working state of this subtask as it is now, wherever it lies.";
+            let what = "All the working state of this subtask, wherever it lies.";
             let entries = dump::backend(keyed, MAX_ENTRIES).map_err(sentence)?;
             return Ok(FileContents::of(what).with_entries(entries));
         };
@@ -306,7 +306,7 @@ impl Reader<'_> {
             };
             match self.storage.path_of(stream) {
                 None => {
-                    contents.fact(name, format!("{what}: {bytes} B, in here"));
+                    contents.fact(format!("{name} · {what}"), format!("{bytes} B, in here"));
                     let inside = self.open(&found)?;
                     if matches!(found, Found::Timers(_)) {
                         contents.facts.extend(inside.facts);
@@ -317,7 +317,10 @@ impl Reader<'_> {
                         ..part
                     }));
                 }
-                Some(path) => contents.fact(name, format!("{what}: {bytes} B in {path}")),
+                Some(path) => {
+                    let folder = path.split('/').next().unwrap_or_default();
+                    contents.fact(format!("{name} · {what}"), format!("{bytes} B in {folder}"));
+                }
             }
         }
         for channel in &subtask.channels {

@@ -287,7 +287,9 @@ fn paint_row(pen: &Pen<'_>, slot: Rect, row: &RowText, ink: Ink) {
         } else {
             (regular(size), ink.dim)
         };
-        let used = text_in(pen.painter, slot, Align::Max, &row.value, font, color);
+        // A long value leaves the name some room.
+        let told = slot.with_min_x(name.left() + name.width() * 0.3);
+        let used = text_in(pen.painter, told, Align::Max, &row.value, font, color);
         name.max.x = used.left() - 6.0;
         if row.is_gone {
             strike(pen, used.shrink2(vec2(-2.0, 0.0)));

@@ -7,7 +7,7 @@ use crate::run::xray::{FileContents, FileRef, LookedInto, Role, StorageLook, Sto
 use crate::run::{Run, RunAction};
 
 use super::super::command::{Dialog, Selection, UiCommand};
-use super::super::figures::{bytes, count, seconds};
+use super::super::figures::{bytes, count, list, seconds};
 use super::super::panels::{FileIndex, Known};
 use super::super::theme::{Theme, semibold, size};
 use super::super::widgets::{
@@ -148,8 +148,8 @@ fn stored_ui(
             "Nothing that is retained refers to it.".to_owned()
         } else {
             format!(
-                "The job still counts on checkpoint {}, which cannot be restored any more.",
-                ids.join(", ")
+                "The job still counts on checkpoint {}, and cannot restore it any more.",
+                list(&ids)
             )
         };
         sentence(

@@ -103,6 +103,11 @@ fn job_ui(ui: &mut Ui, inspector: &RunInspector<'_>, commands: &mut Vec<UiComman
         JobStatus::Restarting { cause } => {
             let cause = cause.trim_end_matches('.');
             sentence(ui, &format!("{cause}. {}", who_is_down(scene)), theme.error);
+            // Such as: why the last restore came to nothing.
+            let notice = inspector.storage.and_then(|facts| facts.run.notice());
+            if let Some(notice) = notice {
+                sentence(ui, notice, theme.error);
+            }
             if let Some(at_us) = scene.view.failover.as_ref().and_then(|plan| plan.at_us) {
                 let left = span(at_us.saturating_sub(scene.clock_us));
                 let words = format!("The restart strategy begins again in {left} (modelled).");

@@ -2,6 +2,7 @@
 
 use egui::{Rect, pos2, vec2};
 
+use crate::engine::plan::SubtaskPlan;
 use crate::engine::state::{LocalState, TableFile};
 use crate::engine::storage::shared_path;
 use crate::model::SubtaskId;
@@ -51,7 +52,13 @@ impl Picture {
         }
         if view.look.local.is_empty() {
             let row = Rect::from_min_size(column.min, vec2(column.width(), HEIGHT));
-            self.labels.push(Label::dim(row, "No keyed subtask is up."));
+            let is_keyed = |subtask: &SubtaskPlan| subtask.operator.is_keyed();
+            let words = if view.scene.plan.subtasks.iter().any(is_keyed) {
+                "No keyed subtask is up."
+            } else {
+                "This job keeps no keyed state."
+            };
+            self.labels.push(Label::dim(row, words));
             top = row.bottom();
         }
         top
