@@ -33,14 +33,20 @@ impl FileEntry {
                     last_access_ms: entry.last_access_ms,
                 });
                 let shown: Vec<_> = shown.collect();
+                // Of a state with a time to live.
+                let used = entries.iter().filter_map(|entry| entry.last_access_ms);
+                let used = used
+                    .max()
+                    .map_or_else(String::new, |ms| format!(" · used at {ms} ms"));
                 // One entry of a map is a cell of its own.
-                match slot {
+                let value = match slot {
                     Slot::Cell(id) if id.user_key.is_some() => {
                         let texts: Vec<String> = shown.iter().map(ToString::to_string).collect();
                         texts.join(", ")
                     }
                     _ => entries_text(state.kind(), &shown),
-                }
+                };
+                value + &used
             }
         };
         Self {
