@@ -541,3 +541,31 @@ fn a_savepoint_that_was_not_taken_is_told_with_its_cause() {
     }
     assert!(text.contains("Ask for it while all of them run."), "{text}");
 }
+
+/// Breaks if a checkpoint is told to be aborted, and not what the storage has said of it.
+#[test]
+fn an_aborted_checkpoint_says_why_it_could_not_be_written() {
+    for live in [&[][..], &["--live"]] {
+        let run = |report: &str| {
+            let path = sample("memory-over-its-limit.ron");
+            let arguments = [&["run", &path, "--report", report][..], live].concat();
+            lockgate(&arguments).stdout
+        };
+        let told: Value = serde_json::from_slice(&run("json")).unwrap();
+        let mut failures = 0;
+        for checkpoint in told["checkpoints"].as_array().unwrap() {
+            if checkpoint["reason"] == "CHECKPOINT_ASYNC_EXCEPTION" {
+                let failure = checkpoint["failure"].as_str().unwrap();
+                assert!(failure.contains("takes at most 1120"), "{failure}");
+                failures += 1;
+            } else {
+                assert!(checkpoint["failure"].is_null(), "{checkpoint}");
+            }
+        }
+        assert!(failures >= 3, "{told}");
+        let text = String::from_utf8(run("text")).unwrap();
+        let lines = text.lines();
+        let lines = lines.filter(|line| line.starts_with("  could not be written: the state"));
+        assert!(lines.count() >= 3, "{text}");
+    }
+}

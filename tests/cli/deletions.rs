@@ -33,10 +33,45 @@ fn job(deletions: &str) -> String {
 fn a_restore_that_falls_back_was_obeyed() {
     let dir = tempfile::tempdir().unwrap();
     let text = job(r#"(AtMs(600), DeleteStored("chk-2/_metadata")),"#);
-    let told = report(&["run", file(dir.path(), "job.ron", &text).to_str().unwrap()]);
+    let path = file(dir.path(), "job.ron", &text);
+    let told = report(&["run", path.to_str().unwrap()]);
     assert_eq!(told["status"], "finished");
     assert_eq!(told["refused"].as_array().unwrap().len(), 0);
     assert_eq!(told["restarts"][0]["from"], 1, "{}", told["restarts"]);
+    let unreadable = told["restarts"][0]["unreadable"].as_array().unwrap();
+    assert_eq!(unreadable.len(), 1);
+    let why = unreadable[0].as_str().unwrap();
+    assert!(why.contains("Checkpoint 2 cannot be restored"), "{why}");
+    assert!(why.contains("Checkpoint 1 is tried instead"), "{why}");
+
+    let output = lockgate(&["run", path.to_str().unwrap()]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut lines = text.lines();
+    assert!(lines.any(|line| line.starts_with("restored from checkpoint 1")));
+    assert_eq!(lines.next(), Some(&*format!("  {why}")), "{text}");
+}
+
+/// The same with real threads, on a clock that leaves a slow machine its time.
+#[test]
+fn a_live_restore_tells_what_it_could_not_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut text = job(r#"(AtMs(2400), DeleteStored("chk-2/_metadata")),"#);
+    for (quick, slow) in [
+        ("rate_per_s: 100", "rate_per_s: 25"),
+        ("AtMs(200)", "AtMs(300)"),
+        ("AtMs(400)", "AtMs(1300)"),
+        ("AtMs(700)", "AtMs(2800)"),
+    ] {
+        text = text.replace(quick, slow);
+    }
+    let path = file(dir.path(), "job.ron", &text);
+    let told = report(&["run", path.to_str().unwrap(), "--live"]);
+    let restart = &told["restarts"][0];
+    assert_eq!(restart["from"], 1, "{restart}");
+    let unreadable = restart["unreadable"].as_array().unwrap();
+    assert_eq!(unreadable.len(), 1, "{restart}");
+    let why = unreadable[0].as_str().unwrap();
+    assert!(why.contains("Checkpoint 2 cannot be restored"), "{why}");
 }
 
 /// Breaks if the exit code is that of a run in which all was well.

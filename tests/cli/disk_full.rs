@@ -56,6 +56,14 @@ fn a_write_that_is_cut_off_in_the_middle_leaves_nothing() {
     };
     assert!(count("completed") >= 2, "{checkpoints:?}");
     assert!(count("aborted") >= 2, "{checkpoints:?}");
+    for checkpoint in checkpoints {
+        let failure = checkpoint["failure"].as_str();
+        assert_eq!(failure.is_some(), checkpoint["status"] == "aborted");
+        assert!(
+            failure.is_none_or(|it| it.contains("File too large")),
+            "{failure:?}"
+        );
+    }
     assert_eq!(told["status"], "canceled");
 
     let snapshots = snapshots_in(&dir.path().join("kept"));

@@ -549,3 +549,47 @@ fn native_and_live_savepoints_can_be_looked_at_and_started_from() {
         fs::remove_dir_all(&saves).unwrap();
     }
 }
+
+/// Breaks if what is stored is opened whatever it is: a pipe into which nobody writes holds up whoever opens it, for ever.
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_place_of_a_stored_file_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = "script: [(AtMs(900), Checkpoint), (AtMs(1500), Stop)]";
+    let job = numbers("rate_per_s: 10, end: 30", script).replace("version: 1", "version: 2");
+    let job = file(dir.path(), "job.ron", &job);
+    let kept = dir.path().join("kept");
+    let stored = [
+        "run",
+        text(&job),
+        "--checkpoint-dir",
+        text(&kept),
+        "--set",
+        "checkpointing.retention=retain-on-cancellation",
+        "--set",
+        "storage.inline_threshold_bytes=0",
+    ];
+    report(&stored);
+    let run = fs::read_dir(&kept).unwrap().next().unwrap().unwrap();
+    let checkpoint = run.path().join("chk-1");
+    let names = fs::read_dir(&checkpoint).unwrap();
+    let names: Vec<PathBuf> = names.map(|entry| entry.unwrap().path()).collect();
+    assert!(names.len() >= 2, "{names:?}");
+    for stored in names {
+        let aside = dir.path().join("aside");
+        fs::rename(&stored, &aside).unwrap();
+        let made = Command::new("mkfifo").arg(&stored).status().unwrap();
+        assert!(made.success());
+        // Whoever opens it all the same finds it empty, so that this ends.
+        let pipe = stored.clone();
+        std::thread::spawn(move || while fs::OpenOptions::new().write(true).open(&pipe).is_ok() {});
+        let told = refusal(&["run", text(&job), "--from", text(&checkpoint)]);
+        if stored.ends_with("_metadata") {
+            assert!(told.contains("no _metadata file"), "{told}");
+        } else {
+            assert!(told.contains("is no regular file"), "{told}");
+            assert!(told.contains(text(&stored)), "{told}");
+        }
+        fs::rename(&aside, &stored).unwrap();
+    }
+}

@@ -1,6 +1,7 @@
-//! How the parts of a report are told: status, state, sinks, checkpoints, restarts, refusals.
+//! How the parts of a report are told: status, state, sinks, checkpoints, refusals.
 
-use super::{Checkpoint, OperatorState, Restart, SourceOffset, StateRow, SubtaskSnapshot};
+use super::troubles::failure;
+use super::{Checkpoint, OperatorState, SourceOffset, StateRow, SubtaskSnapshot};
 use crate::engine::event::{CommandOrigin, EventKind, IgnoredAck, JobStatus, TraceEvent};
 use crate::model::{
     CheckpointId, Command, Key, OperatorSpec, StateEntry, StateKind, SubtaskId, entries_text,
@@ -110,6 +111,7 @@ pub fn describe_checkpoint(
         kind: checkpoint.kind.name(),
         status,
         reason,
+        failure: reason.and_then(|_| failure(recording, checkpoint.id)),
         retained: checkpoint.retained,
         late_acknowledgements: late_acknowledgements(recording, checkpoint.id),
         triggered_us: checkpoint.triggered_us,
@@ -159,31 +161,6 @@ fn describe_snapshot(
         persisted_bytes: snapshot.persisted_bytes,
         acknowledged_us: since(triggered, snapshot.acknowledged_us),
     }
-}
-
-/// Every time the job was restored, and why: because it was down, else because somebody asked.
-pub fn restarts(recording: &Recording) -> Vec<Restart> {
-    let (mut asked, mut down) = ("", None);
-    let mut restarts = Vec::new();
-    for event in recording.events() {
-        match &event.kind {
-            EventKind::CommandAccepted { by, .. } => {
-                asked = match by {
-                    CommandOrigin::Person => "A person asked for it.",
-                    CommandOrigin::Script(_) => "The script asked for it.",
-                    CommandOrigin::Job => "The restart strategy asked for it.",
-                };
-            }
-            EventKind::JobStatus(JobStatus::Restarting { cause }) => down = Some(cause.clone()),
-            EventKind::JobStatus(JobStatus::Restoring { from }) => restarts.push(Restart {
-                at_us: event.at_us,
-                cause: down.take().unwrap_or_else(|| asked.to_owned()),
-                from: from.map(|id| id.0),
-            }),
-            _ => {}
-        }
-    }
-    restarts
 }
 
 /// Every scripted command that was refused. A restore that has found an older checkpoint was obeyed.

@@ -8,6 +8,7 @@ pub mod facts;
 pub mod not_taken;
 pub mod sinks;
 mod text;
+mod troubles;
 
 use std::sync::Arc;
 
@@ -16,11 +17,12 @@ use serde::Serialize;
 use crate::model::{CheckpointId, JobGraph, SubtaskId, hints};
 use crate::recording::view::CheckpointView;
 use crate::recording::{Ledger, Recording, View};
-use describe::{describe_checkpoint, refused, restarts};
+use describe::{describe_checkpoint, refused};
 pub use describe::{describe_status, entries_rows, keyed_state, never_fired};
 use facts::{Failover, Rejected, Savepoint, StartedFrom, SubtaskLoad, Transactions, Windows};
 use not_taken::NotTaken;
 pub use sinks::SinkOutput;
+use troubles::{not_deleted, restarts};
 
 /// The whole report. All `_us` times are in the time named by `time`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -54,6 +56,8 @@ pub struct Report {
     pub savepoints: Vec<Savepoint>,
     /// What was asked for and did not come about.
     pub not_taken: Vec<NotTaken>,
+    /// What was not needed any more and could not be deleted.
+    pub not_deleted: Vec<String>,
     /// Requests that did not become a checkpoint, by reason.
     pub rejected: Vec<Rejected>,
     pub failovers: Vec<Failover>,
@@ -97,6 +101,8 @@ pub struct Checkpoint {
     pub status: &'static str,
     /// Flink's name of why it was aborted.
     pub reason: Option<&'static str>,
+    /// It was aborted because it could not be written: why, in a sentence.
+    pub failure: Option<String>,
     pub retained: bool,
     /// Those that came when it had been decided; they change nothing.
     pub late_acknowledgements: u64,
@@ -148,6 +154,8 @@ pub struct Restart {
     pub cause: String,
     /// None: a fresh start.
     pub from: Option<u64>,
+    /// What was tried before `from` and could not be read, newest first: a sentence for each.
+    pub unreadable: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -226,6 +234,7 @@ impl Report {
             started_from: facts::started_from(recording),
             savepoints: facts::savepoints(view, |_| None),
             not_taken: not_taken::not_taken(recording, view),
+            not_deleted: not_deleted(recording),
             rejected: facts::rejected(recording),
             failovers: facts::failovers(recording),
             load: facts::load(recording, view, ended_us),
@@ -264,6 +273,7 @@ impl Report {
             checkpoints: Vec::new(),
             savepoints: Vec::new(),
             not_taken: Vec::new(),
+            not_deleted: Vec::new(),
             rejected: Vec::new(),
             failovers: Vec::new(),
             restarts: Vec::new(),

@@ -5,8 +5,8 @@
 
 use serde::Serialize;
 
+use super::troubles::failure;
 use crate::engine::event::{AbortReason, CheckpointKind, EventKind, RejectReason};
-use crate::model::CheckpointId;
 use crate::recording::view::CheckpointStatus;
 use crate::recording::{Recording, View};
 
@@ -41,7 +41,7 @@ pub fn not_taken(recording: &Recording, view: &View) -> Vec<NotTaken> {
         if let CheckpointStatus::Aborted(reason) = checkpoint.status
             && checkpoint.kind.is_savepoint()
         {
-            let why = written_badly(recording, checkpoint.id);
+            let why = failure(recording, checkpoint.id);
             let why = why.unwrap_or_else(|| reason.sentence().to_owned());
             found.push(NotTaken {
                 kind: checkpoint.kind.name(),
@@ -67,22 +67,6 @@ pub fn explain_places(not_taken: &mut [NotTaken], trouble: Option<String>) {
 
 fn is_asked_for(kind: CheckpointKind) -> bool {
     kind.is_savepoint() || kind == CheckpointKind::Manual
-}
-
-/// What a subtask said that could not write its part, or the storage of the rest.
-fn written_badly(recording: &Recording, id: CheckpointId) -> Option<String> {
-    let mut events = recording.events().iter();
-    events.find_map(|event| match &event.kind {
-        EventKind::SnapshotFailed {
-            checkpoint, reason, ..
-        }
-        | EventKind::StorageFailed { checkpoint, reason }
-            if *checkpoint == id =>
-        {
-            Some(format!("{}.", reason.trim_end_matches('.')))
-        }
-        _ => None,
-    })
 }
 
 fn after_rejection(reason: RejectReason) -> &'static str {

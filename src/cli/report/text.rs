@@ -77,6 +77,9 @@ impl Display for Report {
                 Time(restart.at_us),
                 restart.cause
             )?;
+            for unreadable in &restart.unreadable {
+                writeln!(f, "  {unreadable}")?;
+            }
         }
         for refused in &self.refused {
             writeln!(f, "refused: {refused}")?;
@@ -110,6 +113,9 @@ impl Report {
         for it in &self.not_taken {
             let (kind, at, reason) = (it.kind, Time(it.at_us), it.reason);
             writeln!(f, "{kind} not taken at {at}: {reason}. {}", it.sentence)?;
+        }
+        for left in &self.not_deleted {
+            writeln!(f, "not deleted: {left}")?;
         }
         for rejected in &self.rejected {
             let times = if rejected.count == 1 { "time" } else { "times" };
@@ -249,6 +255,9 @@ fn write_checkpoint(f: &mut Formatter<'_>, checkpoint: &Checkpoint, time: &str) 
         write!(f, " · {late} came too late")?;
     }
     writeln!(f)?;
+    if let Some(failure) = &checkpoint.failure {
+        writeln!(f, "  could not be written: {failure}")?;
+    }
     let sources: Vec<String> = checkpoint
         .sources
         .iter()

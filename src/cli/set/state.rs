@@ -9,13 +9,13 @@ const BYTES: &str = "a number of bytes, such as 20480 or 20kb";
 pub(super) static OF_THE_STATE: &[Setting] = &[
     Setting {
         path: "backend",
-        values: "heap or rocksdb, or a name up to 1.12: MemoryStateBackend, FsStateBackend or RocksDBStateBackend",
+        values: "heap or rocksdb (HashMapStateBackend or EmbeddedRocksDBStateBackend), or a name up to 1.12: MemoryStateBackend, FsStateBackend or RocksDBStateBackend",
         set: set_backend,
         get: |config| Some(shown(&config.backend)),
     },
     Setting {
         path: "storage",
-        values: "jobmanager or filesystem",
+        values: "jobmanager or filesystem (JobManagerCheckpointStorage or FileSystemCheckpointStorage)",
         set: set_storage,
         get: |config| {
             Some(match config.storage {
@@ -87,7 +87,9 @@ fn kind(text: &str) -> Value<BackendKind> {
     let all = [
         ("heap", BackendKind::Heap),
         ("hashmap", BackendKind::Heap),
+        ("HashMapStateBackend", BackendKind::Heap),
         ("rocksdb", BackendKind::RocksDb),
+        ("EmbeddedRocksDBStateBackend", BackendKind::RocksDb),
     ];
     word(text, &all)
 }
@@ -104,7 +106,13 @@ fn set_backend(config: &mut JobConfig, text: &str) -> Value<()> {
 }
 /// A threshold stays as it was.
 fn set_storage(config: &mut JobConfig, text: &str) -> Value<()> {
-    let is_files = word(text, &[("jobmanager", false), ("filesystem", true)])?;
+    let names = [
+        ("jobmanager", false),
+        ("JobManagerCheckpointStorage", false),
+        ("filesystem", true),
+        ("FileSystemCheckpointStorage", true),
+    ];
+    let is_files = word(text, &names)?;
     config.storage = match (is_files, config.storage) {
         (false, _) => StorageKind::JobManager,
         (true, files @ StorageKind::FileSystem { .. }) => files,

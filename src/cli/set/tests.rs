@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::model::{
-    CheckpointMode, OperatorSpec, RestartStrategy, SinkKind, SinkSpec, StorageKind,
+    BackendKind, CheckpointMode, OperatorSpec, RestartStrategy, SinkKind, SinkSpec, StorageKind,
 };
 use crate::project;
 
@@ -299,4 +299,36 @@ fn the_list_has_every_path() {
         assert!(list.contains(name.name));
         assert!(job::settings().any(|setting| setting.path == name.path));
     }
+}
+
+/// Breaks if a class name of Flink is refused, or changes more than it stands for: up to 1.12 it is for both.
+#[test]
+fn flinks_class_names_are_taken() {
+    let files = StorageKind::FileSystem {
+        inline_threshold_bytes: StorageKind::DEFAULT_INLINE_THRESHOLD_BYTES,
+    };
+    for storage in [
+        "JobManagerCheckpointStorage",
+        "FileSystemCheckpointStorage",
+        "filesystemcheckpointstorage",
+    ] {
+        for (backend, expected) in [
+            ("HashMapStateBackend", BackendKind::Heap),
+            ("EmbeddedRocksDBStateBackend", BackendKind::RocksDb),
+        ] {
+            let config = after(&[("storage", storage), ("backend", backend)]).config;
+            assert_eq!(config.backend, expected);
+            let is_heap = storage.starts_with("Job");
+            let expected = if is_heap {
+                StorageKind::JobManager
+            } else {
+                files
+            };
+            assert_eq!(config.storage, expected, "{storage}, then {backend}");
+        }
+    }
+    let config = after(&[("backend", "FsStateBackend")]).config;
+    assert_eq!(config.backend, BackendKind::Heap);
+    assert_ne!(config.storage, StorageKind::JobManager);
+    assert!(refusal("backend", "EmbeddedStateBackend").contains("EmbeddedRocksDBStateBackend"));
 }

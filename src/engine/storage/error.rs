@@ -58,6 +58,10 @@ pub enum StorageError {
     #[error("{} is missing. Take another checkpoint or savepoint", file.display())]
     Missing { file: PathBuf },
 
+    /// A folder, a pipe or a device lies where a file should.
+    #[error("{} is no regular file. Take another checkpoint or savepoint", file.display())]
+    NotAFile { file: PathBuf },
+
     #[error(
         "{} is torn: it holds {found_bytes} bytes, but {expected_bytes} were written. \
          Take another checkpoint or savepoint",
@@ -148,6 +152,7 @@ impl StorageError {
     pub fn is_damage(&self) -> bool {
         match self {
             Self::Missing { .. }
+            | Self::NotAFile { .. }
             | Self::Torn { .. }
             | Self::Cut { .. }
             | Self::Altered { .. }

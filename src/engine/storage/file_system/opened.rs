@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use super::part::read_file;
+use super::part::{check_regular, read_file};
 use super::{FileSystemStorage, METADATA};
 use crate::engine::storage::file_name::state_file_name;
 use crate::engine::storage::{CheckpointMetadata, StorageError, StreamHandle};
@@ -70,6 +70,7 @@ impl FileSystemStorage {
 }
 
 fn copy_file(from: &Path, to: &Path) -> Result<(), StorageError> {
+    check_regular(from)?;
     fs::copy(from, to).map_err(StorageError::io("copy", from))?;
     Ok(())
 }

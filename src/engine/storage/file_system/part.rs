@@ -65,12 +65,28 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
 }
 
 pub(in crate::engine::storage) fn read_file(file: &Path) -> Result<Vec<u8>, StorageError> {
-    fs::read(file).map_err(|source| match source.kind() {
+    check_regular(file)?;
+    fs::read(file).map_err(|source| unreadable(file, source))
+}
+
+/// Whoever opens a pipe waits until somebody writes into it, and a device may never end: neither is opened.
+pub(super) fn check_regular(file: &Path) -> Result<(), StorageError> {
+    let metadata = fs::metadata(file).map_err(|source| unreadable(file, source))?;
+    if metadata.is_file() {
+        return Ok(());
+    }
+    Err(StorageError::NotAFile {
+        file: file.to_owned(),
+    })
+}
+
+fn unreadable(file: &Path, source: io::Error) -> StorageError {
+    match source.kind() {
         ErrorKind::NotFound => StorageError::Missing {
             file: file.to_owned(),
         },
         _ => StorageError::io("read", file)(source),
-    })
+    }
 }
 
 pub(super) fn read_checked(
