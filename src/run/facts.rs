@@ -79,7 +79,10 @@ impl Run {
         let position = self.cursor.view().position;
         let present = self.present.as_ref();
         let is_now = |look: &&StorageLook| look.position <= position && self.is_at_end();
-        present.filter(is_now).or(self.looks.at(position))
+        let kept = self.looks.at(position);
+        let newer =
+            |present: &&StorageLook| kept.is_none_or(|kept| kept.position <= present.position);
+        present.filter(is_now).filter(newer).or(kept)
     }
 
     /// Have `file` read, if what was read of it last is not how it is now. To be called as long as a person looks at it;
@@ -141,7 +144,7 @@ impl Run {
         gone.find(|gone| gone.file.path == *path)
     }
 
-    /// What the newest [`super::RunAction::LookInto`] has found.
+    /// What was read last: see [`Run::keep_reading`].
     #[must_use]
     pub fn looked_into(&self) -> Option<&LookedInto> {
         self.looked_into.as_deref()

@@ -82,8 +82,6 @@ pub enum RunAction {
     Command(Command),
     /// Go to the branch of this index (see [`Run::branches`]); the present one is kept in its place.
     SwitchBranch(usize),
-    /// Read a file of the checkpoint storage, or working state, as it is at the newest recorded moment.
-    LookInto(FileRef),
 }
 
 /// Why a run could not begin, or cannot go on: a sentence.
@@ -287,10 +285,8 @@ impl Run {
     }
 
     pub fn act(&mut self, action: RunAction) {
-        if !matches!(action, RunAction::LookInto(_)) {
-            self.notice = None;
-            self.owed_us = 0;
-        }
+        self.notice = None;
+        self.owed_us = 0;
         let position = self.cursor.view().position;
         match action {
             RunAction::Play => self.is_playing = self.error.is_none(),
@@ -321,9 +317,6 @@ impl Run {
             RunAction::SetSpeed(_) => {}
             RunAction::Command(command) => self.command(command),
             RunAction::SwitchBranch(index) => self.switch_branch(index),
-            RunAction::LookInto(file) => {
-                self.worker.request(Request::LookInto(file));
-            }
         }
     }
 

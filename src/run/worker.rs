@@ -305,7 +305,8 @@ enum Tidings {
 
 /// All of it at once: nobody can see the new events with the old commands.
 fn hand_over(session: &mut Session, board: &Board, tidings: Tidings) {
-    let present = session.present_look();
+    // Reads folders and databases: once for each answer, not for each part of one.
+    let present = (tidings != Tidings::Part).then(|| session.present_look());
     let events = session.take_log();
     let next_at_us = session.stepper().next_at_us();
     let mut shared = board.lock();
@@ -318,7 +319,9 @@ fn hand_over(session: &mut Session, board: &Board, tidings: Tidings) {
     }
     progress.events.extend(events);
     progress.looks.extend(session.take_looks());
-    progress.present = present;
+    if let Some(present) = present {
+        progress.present = present;
+    }
     progress.served += u64::from(tidings != Tidings::Part);
     progress.reached_us = session.stepper().now_us();
     progress.next_at_us = next_at_us;
